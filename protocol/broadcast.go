@@ -1,0 +1,123 @@
+package protocol
+
+import (
+	"strconv"
+	"sync"
+)
+
+// Class is the promise that a message carries; see ARCHITECTURE.md for what each class may expect under load.
+type Class uint8
+
+// Classes, from the one that is never dropped to the one that is folded.
+const (
+	ClassControl Class = iota
+	ClassGift
+	ClassDanmaku
+	ClassLike
+	NumClasses
+)
+
+// String returns the class as it stands in metrics.
+func (c Class) String() string {
+	switch c {
+	case ClassControl:
+		return "control"
+	case ClassGift:
+		return "gift"
+	case ClassDanmaku:
+		return "danmaku"
+	case ClassLike:
+		return "like"
+	}
+	return "class-" + strconv.Itoa(int(c))
+}
+
+// Essential reports whether a viewer who has fallen behind still gets this class.
+func (c Class) Essential() bool { return c == ClassControl || c == ClassGift }
+
+// Batch gathers a room's events of one tick, in order. The zero value is empty and ready. One goroutine owns it.
+type Batch struct {
+	events  [][]byte
+	classes []Class
+	counts  [NumClasses]int
+	size    int
+}
+
+// Add appends an encoded event and keeps the slice, which must not change any more.
+func (b *Batch) Add(c Class, event []byte) {
+	b.events = append(b.events, event)
+	b.classes = append(b.classes, c)
+	b.counts[c]++
+	b.size += len(event) + 1
+}
+
+// Len is the number of events gathered.
+func (b *Batch) Len() int { return len(b.events) }
+
+// Size is the payload that [Batch.Build] would make, in bytes.
+func (b *Batch) Size() int { return b.size + 1 }
+
+// Build makes the tick's broadcast, nil when nothing was gathered, and leaves b empty.
+func (b *Batch) Build() *Broadcast {
+	if len(b.events) == 0 {
+		return nil
+	}
+	out := &Broadcast{counts: b.counts, events: b.events, classes: b.classes}
+	out.full = joinFrame(b.events, nil, b.Size())
+	*b = Batch{}
+	return out
+}
+
+// Broadcast is what a tick sends to every viewer of a room. Its frames are shared; it is safe for concurrent use.
+type Broadcast struct {
+	full   *Frame
+	counts [NumClasses]int
+
+	// fixed after construction; kept to build the essential form, which most ticks never need
+	events  [][]byte
+	classes []Class
+
+	once      sync.Once
+	essential *Frame
+}
+
+// Full returns the frame with all events.
+func (b *Broadcast) Full() *Frame { return b.full }
+
+// Count returns how many events of class c the full frame carries.
+func (b *Broadcast) Count(c Class) int { return b.counts[c] }
+
+// Essential returns the frame with gifts and control alone, built at the first call; nil when there are none.
+func (b *Broadcast) Essential() *Frame {
+	b.once.Do(func() {
+		if b.counts[ClassControl]+b.counts[ClassGift] == 0 {
+			return
+		}
+		size := 1
+		for i, e := range b.events {
+			if b.classes[i].Essential() {
+				size += len(e) + 1
+			}
+		}
+		b.essential = joinFrame(b.events, b.classes, size)
+	})
+	return b.essential
+}
+
+// joinFrame writes the array of events; with classes given, only of essential ones. size is the payload's length.
+func joinFrame(events [][]byte, classes []Class, size int) *Frame {
+	out := appendHeader(make([]byte, 0, maxHeader+size), size)
+	h := len(out)
+	for i, e := range events {
+		if classes != nil && !classes[i].Essential() {
+			continue
+		}
+		if len(out) == h {
+			out = append(out, '[')
+		} else {
+			out = append(out, ',')
+		}
+		out = append(out, e...)
+	}
+	return &Frame{bytes: append(out, ']'), header: h}
+}

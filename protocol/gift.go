@@ -1,0 +1,69 @@
+package protocol
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// StoredGift is a gift as the ledger keeps it.
+type StoredGift struct {
+	Seq   uint64    // grows over the whole ledger
+	Prev  uint64    // sequence of the room's gift before this one, 0 for its first
+	Event []byte    // as [AppendGift] made it, without mid, seq and prev
+	Time  time.Time // when the ledger stored it
+}
+
+// Receipt is the ledger's answer to a gift.
+type Receipt struct {
+	Seq       uint64
+	Duplicate bool // this (room, user, id) was stored before; Seq is the first one's
+}
+
+// Gift is the content of a gift event.
+type Gift struct {
+	User  User   `json:"user"`
+	Gift  string `json:"gift"`
+	Count int    `json:"count"`
+	Combo int    `json:"combo"` // how many of this gift the user has given in a row, this one included
+	TS    int64  `json:"ts"`    // instant of admission, Unix milliseconds
+}
+
+const giftHead = `{"ev":"gift",`
+
+// AppendGift appends the event of an admitted gift that the ledger has not numbered yet.
+func AppendGift(dst []byte, g Gift) []byte {
+	dst = append(dst, giftHead...)
+	dst = appendUser(dst, g.User)
+	dst = append(dst, `,"gift":`...)
+	dst = appendString(dst, g.Gift)
+	dst = append(dst, `,"count":`...)
+	dst = strconv.AppendInt(dst, int64(g.Count), 10)
+	dst = append(dst, `,"combo":`...)
+	dst = strconv.AppendInt(dst, int64(g.Combo), 10)
+	return appendTS(dst, g.TS)
+}
+
+// AppendStoredGift appends the event as viewers see it, with mid, seq and prev.
+func AppendStoredGift(dst []byte, g StoredGift) []byte {
+	dst = append(dst, giftHead...)
+	dst = append(dst, `"mid":"g`...)
+	dst = strconv.AppendUint(dst, g.Seq, 10)
+	dst = append(dst, `","seq":`...)
+	dst = strconv.AppendUint(dst, g.Seq, 10)
+	dst = append(dst, `,"prev":`...)
+	dst = strconv.AppendUint(dst, g.Prev, 10)
+	dst = append(dst, ',')
+	return append(dst, bytes.TrimPrefix(g.Event, []byte(giftHead))...)
+}
+
+// ParseGift reads back what [AppendGift] wrote.
+func ParseGift(event []byte) (Gift, error) {
+	var g Gift
+	if err := json.Unmarshal(event, &g); err != nil {
+		return Gift{}, fmt.Errorf("gift event: %w", err)
+	}
+	return g, nil
+}

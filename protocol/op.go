@@ -1,0 +1,76 @@
+package protocol
+
+// Op is what a client asks for.
+type Op string
+
+// Operations, in the order of [Ops].
+const (
+	OpHello    Op = "hello"
+	OpDanmaku  Op = "danmaku"
+	OpGift     Op = "gift"
+	OpLike     Op = "like"
+	OpRefresh  Op = "refresh"
+	OpPing     Op = "ping"
+	OpModerate Op = "moderate"
+)
+
+// Ops lists every operation, in the order of the documentation.
+func Ops() []Op {
+	return []Op{OpHello, OpDanmaku, OpGift, OpLike, OpRefresh, OpPing, OpModerate}
+}
+
+// Mode is how a danmaku crosses the picture.
+type Mode string
+
+// Modes; the empty mode of a request means [ModeScroll].
+const (
+	ModeScroll Mode = "scroll"
+	ModeTop    Mode = "top"
+	ModeBottom Mode = "bottom"
+)
+
+// Action is what a moderator does.
+type Action string
+
+// Actions of the operation moderate, in the order of [Actions].
+const (
+	ActionMute     Action = "mute"
+	ActionUnmute   Action = "unmute"
+	ActionBan      Action = "ban"
+	ActionUnban    Action = "unban"
+	ActionKick     Action = "kick"
+	ActionDelete   Action = "delete"
+	ActionSlowMode Action = "slow_mode"
+	ActionPin      Action = "pin"
+	ActionUnpin    Action = "unpin"
+	ActionAnnounce Action = "announce"
+	ActionClose    Action = "close"
+	ActionOpen     Action = "open"
+)
+
+// Actions lists every action, in the order of the documentation.
+func Actions() []Action {
+	return []Action{ActionMute, ActionUnmute, ActionBan, ActionUnban, ActionKick, ActionDelete, ActionSlowMode,
+		ActionPin, ActionUnpin, ActionAnnounce, ActionClose, ActionOpen}
+}
+
+// Role is what a token says its bearer is.
+type Role string
+
+// Roles. A guest is a viewer whose id begins with [GuestPrefix].
+const (
+	RoleViewer    Role = "viewer"
+	RoleHost      Role = "host"
+	RoleModerator Role = "moderator"
+	RoleService   Role = "service"
+	RoleAdmin     Role = "admin"
+)
+
+// ValidRole reports whether r is one of the five roles.
+func ValidRole(r Role) bool {
+	switch r {
+	case RoleViewer, RoleHost, RoleModerator, RoleService, RoleAdmin:
+		return true
+	}
+	return false
+}

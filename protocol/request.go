@@ -1,0 +1,207 @@
+package protocol
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Bounds of a request's numbers.
+const (
+	MaxRequestBytes = 16 << 10 // one frame from a client
+	MaxLikeCount    = 20       // taps in one request
+	MaxGiftCount    = 9999     // of one gift in one request
+	MaxMuteSeconds  = 30 * 24 * 3600
+	MaxSlowMode     = 10 * time.Minute
+)
+
+// Request is one decoded frame from a client, or the body of an HTTP call that speaks for a user. Which fields matter
+// depends on Op.
+type Request struct {
+	Op Op     `json:"op"`
+	ID string `json:"id"` // the client's own; with user and room, a gift's idempotency key
+
+	Room   string  `json:"room"`
+	Token  string  `json:"token"`
+	Lang   string  `json:"lang"`
+	Resume *Cursor `json:"resume"`
+
+	Text  string `json:"text"`
+	Color string `json:"color"`
+	Mode  Mode   `json:"mode"`
+
+	Gift  string `json:"gift"`
+	Count int    `json:"count"`
+
+	Action  Action `json:"action"`
+	User    string `json:"user"`
+	Seconds int    `json:"seconds"`
+	Reason  string `json:"reason"`
+	MID     string `json:"mid"`
+}
+
+// Cursor is where a client left off.
+type Cursor struct {
+	Gift uint64 `json:"gift"` // sequence of the last gift seen
+	Chat int64  `json:"chat"` // instant of the last danmaku seen, Unix milliseconds; 0: none
+}
+
+// DecodeRequest reads one frame into r and checks the shape of what its Op needs. On an error r.ID is set whenever the
+// frame had a valid id, so that the answer can be an ack; it is "" otherwise. Unknown fields are ignored, so that newer
+// clients can talk to older servers.
+func DecodeRequest(frame []byte, r *Request) *Error {
+	*r = Request{}
+	if err := json.Unmarshal(frame, r); err != nil {
+		if !ValidUser(r.ID) {
+			r.ID = ""
+		}
+		return decodeError(err)
+	}
+	if r.ID != "" && !ValidUser(r.ID) {
+		bad := r.ID
+		r.ID = ""
+		return CheckUser("id", bad)
+	}
+	return r.check()
+}
+
+func decodeError(err error) *Error {
+	var t *json.UnmarshalTypeError
+	if errors.As(err, &t) && t.Field != "" {
+		return &Error{Reason: ReasonBadRequest, Detail: fmt.Sprintf("%s: allowed is %s; received %s", t.Field, kind(t.Type.Kind().String()), t.Value)}
+	}
+	var s *json.SyntaxError
+	if errors.As(err, &s) {
+		return &Error{Reason: ReasonBadRequest, Detail: fmt.Sprintf("frame: allowed is one JSON object; received a fault at byte %d", s.Offset)}
+	}
+	return &Error{Reason: ReasonBadRequest, Detail: "frame: allowed is one JSON object"}
+}
+
+// kind turns Go's word for a type into the client's.
+func kind(k string) string {
+	switch {
+	case strings.HasPrefix(k, "uint"):
+		return "a whole number from 0"
+	case strings.HasPrefix(k, "int"):
+		return "a whole number"
+	case k == "struct", k == "ptr":
+		return "an object"
+	}
+	return "a " + k
+}
+
+// check holds the request to the shape its Op needs. Text is checked by [CleanText], the gift's id against the
+// catalogue, both by the room.
+func (r *Request) check() *Error {
+	if r.ID == "" && r.Op != OpPing {
+		return CheckUser("id", r.ID)
+	}
+	switch r.Op {
+	case OpHello:
+		return r.checkHello()
+	case OpDanmaku:
+		return r.checkDanmaku()
+	case OpGift:
+		if err := CheckRoom("gift", r.Gift); err != nil {
+			return err
+		}
+		return r.checkCount(MaxGiftCount)
+	case OpLike:
+		return r.checkCount(MaxLikeCount)
+	case OpRefresh:
+		if r.Token == "" {
+			return BadField("token", "a signed token", "")
+		}
+	case OpModerate:
+		return r.checkModerate()
+	case OpPing:
+	default:
+		return BadField("op", "one of "+joinWords(Ops()), string(r.Op))
+	}
+	return nil
+}
+
+func (r *Request) checkHello() *Error {
+	if err := CheckRoom("room", r.Room); err != nil {
+		return err
+	}
+	if r.Resume != nil && r.Resume.Chat < 0 {
+		return BadField("resume.chat", "a time in Unix milliseconds", strconv.FormatInt(r.Resume.Chat, 10))
+	}
+	return nil
+}
+
+func (r *Request) checkDanmaku() *Error {
+	switch r.Mode {
+	case "":
+		r.Mode = ModeScroll
+	case ModeScroll, ModeTop, ModeBottom:
+	default:
+		return BadField("mode", "scroll, top or bottom", string(r.Mode))
+	}
+	if r.Color != "" && !validColor(r.Color) {
+		return BadField("color", "# and six hexadecimal digits", r.Color)
+	}
+	r.Color = strings.ToLower(r.Color)
+	return nil
+}
+
+func validColor(s string) bool {
+	if len(s) != 7 || s[0] != '#' {
+		return false
+	}
+	_, err := strconv.ParseUint(s[1:], 16, 32)
+	return err == nil
+}
+
+// checkCount reads a missing count as 1.
+func (r *Request) checkCount(most int) *Error {
+	if r.Count == 0 {
+		r.Count = 1
+	}
+	if r.Count < 1 || r.Count > most {
+		return BadField("count", "1 to "+strconv.Itoa(most), strconv.Itoa(r.Count))
+	}
+	return nil
+}
+
+func (r *Request) checkModerate() *Error {
+	switch r.Action {
+	case ActionMute, ActionUnmute, ActionBan, ActionUnban, ActionKick:
+		if err := CheckUser("user", r.User); err != nil {
+			return err
+		}
+		if r.Action == ActionMute && (r.Seconds < 1 || r.Seconds > MaxMuteSeconds) {
+			return BadField("seconds", "1 to "+strconv.Itoa(MaxMuteSeconds), strconv.Itoa(r.Seconds))
+		}
+		if r.Action == ActionBan && (r.Seconds < 0 || r.Seconds > MaxMuteSeconds) {
+			return BadField("seconds", "0 (for ever) to "+strconv.Itoa(MaxMuteSeconds), strconv.Itoa(r.Seconds))
+		}
+	case ActionDelete, ActionPin:
+		if r.MID == "" || len(r.MID) > MaxIdentifier {
+			return BadField("mid", "the id of a message", r.MID)
+		}
+	case ActionSlowMode:
+		if most := int(MaxSlowMode / time.Second); r.Seconds < 0 || r.Seconds > most {
+			return BadField("seconds", "0 to "+strconv.Itoa(most), strconv.Itoa(r.Seconds))
+		}
+	case ActionUnpin, ActionAnnounce, ActionClose, ActionOpen:
+	default:
+		return BadField("action", "one of "+joinWords(Actions()), string(r.Action))
+	}
+	return nil
+}
+
+func joinWords[S ~string](words []S) string {
+	var b strings.Builder
+	for i, w := range words {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(w))
+	}
+	return b.String()
+}

@@ -1,0 +1,76 @@
+package protocol
+
+import "encoding/json"
+
+// RoomState is what a viewer knows of a room.
+type RoomState struct {
+	ID         string          `json:"id"`
+	Title      string          `json:"title"`
+	Online     int             `json:"online"`
+	Likes      int64           `json:"likes"`
+	SlowModeMS int64           `json:"slow_mode_ms"`
+	Closed     bool            `json:"closed"`
+	Pinned     json.RawMessage `json:"pinned"` // a danmaku event, or null
+}
+
+// Recovered tells a resuming client what came back whole.
+type Recovered struct {
+	Gift bool `json:"gift"`
+	Chat bool `json:"chat"`
+}
+
+// Allowance is a limit as a page needs it to explain itself.
+type Allowance struct {
+	PerSecond float64 `json:"per_second"`
+	Burst     int64   `json:"burst"`
+}
+
+// CatalogueGift is one gift of the catalogue.
+type CatalogueGift struct {
+	ID    string            `json:"id"`
+	Name  string            `json:"name"`
+	Names map[string]string `json:"names,omitempty"` // by language: en, zh
+	Price int64             `json:"price"`           // in the platform's own unit, 1 or more
+	Icon  string            `json:"icon,omitempty"`  // an emoji or a path on the platform
+}
+
+// Self is the session's own user.
+type Self struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Role Role   `json:"role"`
+}
+
+// Welcome answers a hello.
+type Welcome struct {
+	ID          string               `json:"id"`
+	Session     string               `json:"session"`
+	Node        string               `json:"node"`
+	User        Self                 `json:"user"`
+	GuestToken  string               `json:"guest_token,omitempty"`
+	Room        RoomState            `json:"room"`
+	Cursor      Cursor               `json:"cursor"`
+	Recovered   Recovered            `json:"recovered"`
+	Limits      map[string]Allowance `json:"limits"`
+	Gifts       []CatalogueGift      `json:"gifts"`
+	GiftRetryMS int64                `json:"gift_retry_ms"`
+	HeartbeatMS int64                `json:"heartbeat_ms"`
+	Time        int64                `json:"time"`
+}
+
+// AppendWelcome appends the welcome event.
+func AppendWelcome(dst []byte, w Welcome) []byte {
+	return appendJSON(dst, struct {
+		Ev Event `json:"ev"`
+		Welcome
+	}{EvWelcome, w})
+}
+
+// appendJSON is for events so rare that reflection does not matter.
+func appendJSON(dst []byte, v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("protocol: an event does not encode: " + err.Error()) // only a fault in this package can do it
+	}
+	return append(dst, b...)
+}
