@@ -1,0 +1,80 @@
+// The vocabulary of liveroom.v1: one list for Go, the documents and this
+// client. A test of the server compares these with its package protocol, so a
+// name is added here and there in the same commit.
+
+/** Offered at the handshake; a server that does not know it refuses with 400. */
+export const SUBPROTOCOL = "liveroom.v1";
+
+/** What a client may send. */
+export const OPS = ["hello", "danmaku", "gift", "like", "refresh", "ping", "moderate"];
+
+/** What a server may send. */
+export const EVENTS = [
+  "welcome", "ack", "danmaku", "gift", "like", "online", "room",
+  "deleted", "muted", "announce", "missed", "error", "pong",
+];
+
+export const MODES = ["scroll", "top", "bottom"];
+
+export const ROLES = ["viewer", "host", "moderator", "service", "admin"];
+
+export const ACTIONS = [
+  "mute", "unmute", "ban", "unban", "kick", "delete",
+  "slow_mode", "pin", "unpin", "announce", "close", "open",
+];
+
+/** The reasons of acks, errors and HTTP answers, by their code; 200 has none. */
+export const REASONS = {
+  bad_request: 400,
+  too_long: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  muted: 403,
+  banned: 403,
+  not_found: 404,
+  conflict: 409,
+  room_closed: 409,
+  rate_limited: 429,
+  slow_mode: 429,
+  repeated_text: 429,
+  internal: 500,
+  unavailable: 503,
+  try_later: 503,
+  room_busy: 202,
+  folded: 202,
+};
+
+export const SCOPES = ["conn", "user", "user_room", "room", "ip", "global", "key"];
+
+/** What a 503 on a gift means: nothing happened, or nobody knows (send the same id again). */
+export const OUTCOMES = ["refused", "unknown"];
+
+/** Close codes the server sends, with the word that stands in their reason. */
+export const CLOSE_CODES = {
+  1000: "bye",
+  1001: "drain",
+  1007: "invalid_utf8",
+  1008: "not_text",
+  1009: "too_big",
+  1011: "internal",
+  4001: "slow_consumer",
+  4002: "hello",
+  4003: "overloaded",
+  4004: "kicked",
+  4005: "abuse",
+  4401: "token",
+  4403: "forbidden",
+  4404: "no_such_room",
+};
+
+/** A like counts 1 to this many taps. */
+export const MAX_LIKE_COUNT = 20;
+
+/** Of one gift in one request. */
+export const MAX_GIFT_COUNT = 9999;
+
+/** Bytes of one frame to the server. */
+export const MAX_FRAME_BYTES = 16 * 1024;
+
+export const ROOM_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
+export const ID_PATTERN = /^[A-Za-z0-9_.:@-]{1,64}$/;

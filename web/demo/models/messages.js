@@ -1,0 +1,128 @@
+// The chat of a room: what stands in the list, and what becomes of own words.
+//
+// An own message is pending from the moment it is sent, then sent, hidden (only
+// its sender sees it) or failed. Ack and event arrive in either order and name
+// the same mid, so while an own message is pending, events of the own user wait
+// until the ack says which of them is it.
+
+/** Entries kept; the reader scrolls no further back. */
+export const CAPACITY = 200;
+
+export class Messages {
+  #capacity;
+  #self = null;
+  #nextKey = 1;
+  #entries = [];
+  #pending = new Map();
+  #unclaimed = new Map();
+  // What the view has not drawn yet.
+  #added = [];
+  #changed = new Set();
+  #removed = [];
+
+  constructor(capacity = CAPACITY) {
+    this.#capacity = capacity;
+  }
+
+  /** The id of the own user, known from the welcome on. */
+  set self(id) {
+    this.#self = id;
+  }
+
+  get entries() {
+    return this.#entries;
+  }
+
+  /** Shows an own message at once, under the client id it travels with. */
+  send(clientId, message) {
+    const entry = this.#add({ ...message, kind: "chat", own: true, status: "pending", clientId });
+    this.#pending.set(clientId, entry);
+    return entry;
+  }
+
+  /** Takes the answer to an own message; returns its entry, or null for an id that is none. */
+  answer(clientId, ack) {
+    const entry = this.#pending.get(clientId);
+    if (!entry) return null;
+    this.#pending.delete(clientId);
+    entry.answer = ack;
+    entry.status = ack.code === 200 ? "sent" : ack.code === 202 ? "hidden" : "failed";
+    if (ack.mid !== undefined) {
+      entry.mid = ack.mid;
+      this.#unclaimed.delete(ack.mid);
+    }
+    this.#changed.add(entry);
+    if (this.#pending.size === 0) this.#releaseUnclaimed();
+    return entry;
+  }
+
+  /** Takes a danmaku event. Returns the entry that is new in the list, or null. */
+  danmaku(event) {
+    const own = event.user?.id !== undefined && event.user.id === this.#self;
+    if (own && this.#entries.some((e) => e.mid === event.mid)) return null;
+    if (own && this.#pending.size > 0) {
+      this.#unclaimed.set(event.mid, event);
+      return null;
+    }
+    return this.#addEvent(event, own);
+  }
+
+  /** A line that is no chat: a gift, a notice. */
+  note(entry) {
+    return this.#add(entry);
+  }
+
+  /** Takes the words out of a message that was deleted. */
+  remove(mid) {
+    this.#unclaimed.delete(mid);
+    const entry = this.#entries.find((e) => e.mid === mid);
+    if (!entry) return;
+    entry.deleted = true;
+    this.#changed.add(entry);
+  }
+
+  /** Takes a failed message out of the list, for it to be sent anew. */
+  discard(key) {
+    const at = this.#entries.findIndex((e) => e.key === key);
+    if (at >= 0) this.#drop(at);
+  }
+
+  /** What changed since the last call: entries added (in order), changed, and removed. */
+  take() {
+    const added = this.#added;
+    const changed = [...this.#changed].filter((e) => !added.includes(e));
+    const removed = this.#removed;
+    this.#added = [];
+    this.#changed = new Set();
+    this.#removed = [];
+    return { added, changed, removed };
+  }
+
+  #releaseUnclaimed() {
+    for (const event of this.#unclaimed.values()) this.#addEvent(event, true);
+    this.#unclaimed.clear();
+  }
+
+  #addEvent(event, own) {
+    return this.#add({
+      kind: "chat", own, status: "sent", mid: event.mid, user: event.user,
+      text: event.text, color: event.color, mode: event.mode, ts: event.ts,
+    });
+  }
+
+  #add(entry) {
+    entry.key = this.#nextKey++;
+    this.#entries.push(entry);
+    this.#added.push(entry);
+    if (this.#entries.length > this.#capacity) this.#drop(0);
+    return entry;
+  }
+
+  #drop(at) {
+    const [entry] = this.#entries.splice(at, 1);
+    const undrawn = this.#added.indexOf(entry);
+    if (undrawn >= 0) this.#added.splice(undrawn, 1);
+    else this.#removed.push(entry);
+    this.#changed.delete(entry);
+  }
+}

@@ -1,0 +1,53 @@
+// The last values of a number, for a small curve.
+
+export class Series {
+  #capacity;
+  #values = [];
+
+  constructor(capacity = 60) {
+    this.#capacity = capacity;
+  }
+
+  push(value) {
+    this.#values.push(Number.isFinite(value) ? value : 0);
+    if (this.#values.length > this.#capacity) this.#values.shift();
+  }
+
+  get values() {
+    return this.#values;
+  }
+
+  get last() {
+    return this.#values.at(-1) ?? 0;
+  }
+
+  /**
+   * The curve as points of a polyline in a box, newest at the right edge; an
+   * empty string for fewer than two values.
+   */
+  points(width, height, { floor = 1 } = {}) {
+    const values = this.#values;
+    if (values.length < 2) return "";
+    const top = Math.max(floor, ...values);
+    const step = width / (this.#capacity - 1);
+    const from = width - (values.length - 1) * step;
+    return values
+      .map((v, i) => `${(from + i * step).toFixed(1)},${(height - (Math.max(0, v) / top) * height).toFixed(1)}`)
+      .join(" ");
+  }
+}
+
+/** Turns a growing total into a rate per second; a total that fell starts anew. */
+export class Rate {
+  #total = null;
+  #at = 0;
+
+  take(total, now) {
+    const before = this.#total;
+    const passed = now - this.#at;
+    this.#total = total;
+    this.#at = now;
+    if (before === null || passed <= 0 || total < before) return 0;
+    return ((total - before) * 1000) / passed;
+  }
+}
