@@ -1,0 +1,114 @@
+package protocol
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestEveryReasonHasACodeAndTwoMessages(t *testing.T) {
+	if len(Reasons()) != len(codeOf) || len(Reasons()) != len(messages) {
+		t.Fatalf("%d reasons, %d codes, %d messages", len(Reasons()), len(codeOf), len(messages))
+	}
+	for _, r := range Reasons() {
+		if _, ok := codeOf[r]; !ok {
+			t.Errorf("%s has no code", r)
+		}
+		if m := messages[r]; m[English] == "" || m[Chinese] == "" {
+			t.Errorf("%s lacks a message", r)
+		}
+	}
+	if Reason("no such").Code() != Internal || Message(Chinese, "no such", "") == "" {
+		t.Error("an unknown reason must be internal")
+	}
+}
+
+func TestCloseReasonFits(t *testing.T) {
+	for _, c := range CloseCodes() {
+		r := Refusal{Code: c, Reconnect: 24 * time.Hour, Detail: strings.Repeat(`"é\`, 20) + strings.Repeat("x", 80)}.Reason()
+		if len(r) > 123 || !json.Valid([]byte(r)) {
+			t.Errorf("%d bytes: %s", len(r), r)
+		}
+		for i := range len(r) {
+			if r[i] >= 0x80 {
+				t.Errorf("not ASCII: %s", r)
+			}
+		}
+		if _, ok := closeWords[c]; !ok {
+			t.Errorf("%d has no word", c)
+		}
+	}
+	if got := (Refusal{Code: CloseGoingAway, Reconnect: 1200 * time.Millisecond}).Reason(); got != `{"reason":"drain","reconnect_in_ms":1200}` {
+		t.Error(got)
+	}
+}
+
+func TestComeBack(t *testing.T) {
+	for c, want := range map[CloseCode]bool{CloseGoingAway: true, CloseSlowConsumer: true, CloseAbuse: true, CloseToken: false, CloseForbidden: false, CloseNoRoom: false, CloseNotText: false} {
+		if c.ComeBack() != want {
+			t.Errorf("%d", c)
+		}
+	}
+}
+
+// TestTokenIsOneToOne: two identifiers never share a token, and a token is safe in subjects and keys.
+func TestTokenIsOneToOne(t *testing.T) {
+	id := rapid.StringMatching(`[A-Za-z0-9_.:@-]{1,64}`)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := id.Draw(t, "a"), id.Draw(t, "b")
+		if !ValidUser(a) {
+			t.Fatal(a)
+		}
+		if (Token(a) == Token(b)) != (a == b) {
+			t.Fatalf("%q and %q", a, b)
+		}
+		if strings.ContainsAny(Token(a), ".:@*> /") {
+			t.Fatalf("%q", Token(a))
+		}
+	})
+}
+
+func TestIdentifiers(t *testing.T) {
+	for s, want := range map[string][2]bool{"a": {true, true}, "a.b": {false, true}, "": {false, false}, "a b": {false, false},
+		strings.Repeat("x", 64): {true, true}, strings.Repeat("x", 65): {false, false}, "房": {false, false}, "u:1@x": {false, true}, "a*": {false, false}} {
+		if ValidRoom(s) != want[0] || ValidUser(s) != want[1] {
+			t.Errorf("%q: %v %v", s, ValidRoom(s), ValidUser(s))
+		}
+	}
+}
+
+func TestMIDsAreUniqueAndShort(t *testing.T) {
+	m, seen := NewMIDs(), map[string]bool{}
+	for range 100_000 {
+		id := m.Next()
+		if len(id) != 11 || !ValidUser(id) || seen[id] {
+			t.Fatalf("%q", id)
+		}
+		seen[id] = true
+	}
+	if NewMIDs().Next() == NewMIDs().Next() {
+		t.Error("two processes share a prefix")
+	}
+}
+
+func TestParseLang(t *testing.T) {
+	for s, want := range map[string]Lang{"": English, "zh": Chinese, "zh-CN,zh;q=0.9,en;q=0.8": Chinese, "en-US,en;q=0.9,zh;q=0.1": English,
+		"fr": English, "zh-TW": Chinese, "zz;;;": English, strings.Repeat("z", 5000): English} {
+		if got := ParseLang(s); got != want {
+			t.Errorf("%.30q: %v", s, got)
+		}
+	}
+}
+
+func TestErrorText(t *testing.T) {
+	e := &Error{Reason: ReasonRateLimited, Scope: "user", Rule: "danmaku-user", Detail: "x"}
+	if e.Error() != "429 rate_limited by user rule danmaku-user: x" {
+		t.Error(e)
+	}
+	if d := BadField("f", "x", strings.Repeat("好", 50)).Detail; !strings.HasSuffix(d, "…") || len(d) > 100 {
+		t.Error(d)
+	}
+}
