@@ -1,0 +1,87 @@
+package config
+
+import (
+	"net/netip"
+	"time"
+
+	"liveroom/protocol"
+)
+
+// NATSEmbedded is the value of nats that starts a server inside this process.
+const NATSEmbedded = "embedded"
+
+// Where the limit rules come from.
+const (
+	SourceFile    = "file"    // limits.file alone; the API refuses changes
+	SourceCluster = "cluster" // the nodes' common store; limits.file only seeds it
+)
+
+// Config is everything an operator can set. [Settings] documents each field: unit, default and meaning.
+type Config struct {
+	Addr           string
+	AdminAddr      string
+	PublicURL      string
+	NodeID         string
+	DataDir        string
+	NATS           []string
+	Redis          string
+	TLS            TLS
+	Auth           Auth
+	Origins        []string
+	TrustedProxies []netip.Prefix
+	Rooms          Rooms
+	Gifts          []protocol.CatalogueGift
+	Limits         Limits
+	Sessions       Sessions
+	DrainTimeout   time.Duration
+	Log            Log
+}
+
+// TLS names the files of the main listener's certificate.
+type TLS struct {
+	Cert string
+	Key  string
+}
+
+// Enabled reports whether the main listener speaks TLS.
+func (t TLS) Enabled() bool { return t.Cert != "" }
+
+// Auth says who may come in.
+type Auth struct {
+	Secret     string
+	JWKSURL    string
+	Guests     bool
+	GuestGifts bool
+}
+
+// Rooms bounds what rooms there may be and what is said in them.
+type Rooms struct {
+	AutoCreate    bool
+	Max           int
+	Idle          time.Duration
+	Tick          time.Duration
+	TextGraphemes int
+}
+
+// Limits says where the limit rules come from.
+type Limits struct {
+	File   string
+	Source string
+}
+
+// Sessions bounds the sockets of this node.
+type Sessions struct {
+	Max          int
+	Heartbeat    time.Duration
+	HelloTimeout time.Duration
+	WriteTimeout time.Duration
+}
+
+// Log says what the server writes to standard error.
+type Log struct {
+	Level  string
+	Format string
+}
+
+// Embedded reports whether NATS runs inside this process.
+func (c Config) Embedded() bool { return len(c.NATS) == 1 && c.NATS[0] == NATSEmbedded }

@@ -1,0 +1,198 @@
+package config
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"liveroom/protocol"
+)
+
+// TestEveryFieldIsOneSetting holds Config and the table together: each leaf field has exactly one row.
+func TestEveryFieldIsOneSetting(t *testing.T) {
+	var c Config
+	rows := map[any]string{}
+	for _, s := range Settings() {
+		p := s.into(&c)
+		if other, twice := rows[p]; twice {
+			t.Errorf("%s and %s are the same field", s.Key, other)
+		}
+		rows[p] = s.Key
+		if s.Doc == "" || s.Unit == "" || !strings.HasSuffix(s.Doc, ".") {
+			t.Errorf("%s: unit and a documenting sentence are needed", s.Key)
+		}
+	}
+	var walk func(v reflect.Value, path string)
+	walk = func(v reflect.Value, path string) {
+		for i := range v.NumField() {
+			f := v.Field(i)
+			name := path + v.Type().Field(i).Name
+			if f.Kind() == reflect.Struct {
+				walk(f, name+".")
+				continue
+			}
+			if _, ok := rows[f.Addr().Interface()]; !ok {
+				t.Errorf("Config.%s is in no row of the table", name)
+			}
+			delete(rows, f.Addr().Interface())
+		}
+	}
+	walk(reflect.ValueOf(&c).Elem(), "")
+	for _, key := range rows {
+		t.Errorf("%s points at no field of Config", key)
+	}
+}
+
+func TestNamesAreUnique(t *testing.T) {
+	seen := map[string]string{fileFlag: "the file", EnvPrefix + "CONFIG": "the file"}
+	for _, s := range Settings() {
+		for _, name := range []string{s.Flag(), s.Env()} {
+			if other, twice := seen[name]; twice {
+				t.Errorf("%s names both %s and %s", name, s.Key, other)
+			}
+			seen[name] = s.Key
+		}
+	}
+}
+
+func TestDefaultsAreValid(t *testing.T) {
+	c, err := Load(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Addr != ":8080" || c.AdminAddr != "127.0.0.1:8081" || !c.Embedded() || !c.Auth.Guests || c.DrainTimeout != 10*time.Second {
+		t.Errorf("defaults: %+v", c)
+	}
+	if len(c.Gifts) != 6 || c.Gifts[0].ID != "rose" || c.Gifts[0].Names["zh"] != "玫瑰" {
+		t.Errorf("gifts: %+v", c.Gifts)
+	}
+}
+
+// TestEveryWay sets each kind of value by file, environment and flag, and each wins over the one before.
+func TestEveryWay(t *testing.T) {
+	file := write(t, `
+addr: :9000
+admin_addr: 127.0.0.1:9001
+drain_timeout: 3s
+rooms: {auto_create: false, max: 7}
+trusted_proxies: [10.0.0.0/8, "::1"]
+origins: [https://a.example]
+gifts: [{id: pin, name: Pin, price: 2}]
+tls:
+`)
+	env := []string{"LIVEROOM_CONFIG=" + file, "LIVEROOM_ADDR=:9100", "LIVEROOM_ROOMS_MAX=8", "HOME=/root"}
+	c, err := Load([]string{"-rooms-max", "9", "-origins=https://b.example,https://c.example"}, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.AdminAddr != "127.0.0.1:9001" || c.Addr != ":9100" || c.Rooms.Max != 9 || c.Rooms.AutoCreate || c.DrainTimeout != 3*time.Second {
+		t.Errorf("order of sources: %+v", c)
+	}
+	if want := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}; !reflect.DeepEqual(c.TrustedProxies, want) {
+		t.Errorf("trusted proxies %v", c.TrustedProxies)
+	}
+	if want := []string{"https://b.example", "https://c.example"}; !reflect.DeepEqual(c.Origins, want) {
+		t.Errorf("origins %v", c.Origins)
+	}
+	if want := []protocol.CatalogueGift{{ID: "pin", Name: "Pin", Price: 2}}; !reflect.DeepEqual(c.Gifts, want) {
+		t.Errorf("gifts %+v", c.Gifts)
+	}
+	if c, err = Load([]string{"-rooms-auto-create"}, env); err != nil || !c.Rooms.AutoCreate {
+		t.Errorf("a bare boolean flag: %v %v", c.Rooms.AutoCreate, err)
+	}
+	if c, err = Load(nil, []string{`LIVEROOM_GIFTS=[{id: cup, name: Cup, price: 3}]`}); err != nil || c.Gifts[0].ID != "cup" {
+		t.Errorf("gifts by environment: %+v %v", c.Gifts, err)
+	}
+}
+
+func TestFaultsNamePathAllowedReceived(t *testing.T) {
+	for _, tc := range []struct {
+		name, file string
+		args, env  []string
+		want       []string // each is part of one line
+	}{
+		{name: "unknown key in the file", file: "adr: :1\n", want: []string{"adr: allowed is a known key; received an unknown one, perhaps addr was meant (in "}},
+		{name: "unknown nested key", file: "tls: {certificate: x}\n", want: []string{"tls.certificate: allowed is a known key"}},
+		{name: "section as a value", file: "tls: 5\n", want: []string{"tls: allowed is a known key"}},
+		{name: "unknown variable", env: []string{"LIVEROOM_DATADIR=x"}, want: []string{"LIVEROOM_DATADIR: allowed is a known key; received an unknown one, perhaps LIVEROOM_DATA_DIR was meant (in the environment)"}},
+		{name: "unknown flag", args: []string{"-nope"}, want: []string{"-nope"}},
+		{name: "stray argument", args: []string{"start"}, want: []string{`arguments: allowed is flags, or one of serve, token, check, version; received "start"`}},
+		{name: "bad duration", args: []string{"-drain-timeout", "10"}, want: []string{`drain_timeout: allowed is a duration with its unit, such as 10s or 250ms; received "10" (by -drain-timeout)`}},
+		{name: "several at once", env: []string{"LIVEROOM_ADDR=8080", "LIVEROOM_ROOMS_MAX=none", "LIVEROOM_LOG_LEVEL=loud"}, want: []string{"addr: allowed is host:port", "log.level: allowed is one of debug, info, warn, error; received \"loud\" (by LIVEROOM_LOG_LEVEL)", "rooms.max: allowed is a whole number"}},
+		{name: "several nodes without redis", args: []string{"-nats", "nats://a:4222,nats://b:4222"}, want: []string{"nats: allowed is embedded: several nodes on one NATS need redis to share each quota"}},
+		{name: "redis", args: []string{"-redis", "redis://:hidden@r:6379"}, want: []string{"redis: allowed is nothing: quotas over several nodes are not in this version; received a URL"}},
+		{name: "short secret is not shown", args: []string{"-auth-secret", "hunter2"}, want: []string{"auth.secret: allowed is 16 bytes or more, better 32; received 7 bytes"}},
+		{name: "half a certificate", args: []string{"-tls-cert", "c.pem"}, want: []string{"tls.key: allowed is a file, since tls.cert is set"}},
+		{name: "gift", file: "gifts: [{id: a b, name: x, price: 0}]\n", want: []string{"gifts[0].id", "gifts[0].price: allowed is a whole number from 1; received 0"}},
+		{name: "unknown field of a gift", file: "gifts: [{id: a, name: x, prize: 1}]\n", want: []string{"gifts: allowed is a list of gifts"}},
+		{name: "no YAML", file: "addr: [\n", want: []string{"config: allowed is one YAML mapping"}},
+		{name: "key twice", file: "addr: :1\naddr: :2\n", want: []string{"config: allowed is one YAML mapping"}},
+		{name: "cluster rules", args: []string{"-limits-source=cluster"}, want: []string{"limits.source: allowed is file"}},
+		{name: "proxy", args: []string{"-trusted-proxies", "proxy.example"}, want: []string{"trusted_proxies: allowed is addresses or CIDR"}},
+		{name: "origin", args: []string{"-origins", "https://a.example/path"}, want: []string{"origins: allowed is scheme://host"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			args := tc.args
+			if tc.file != "" {
+				args = append([]string{"-config", write(t, tc.file)}, args...)
+			}
+			_, err := Load(args, tc.env)
+			var faults Faults
+			if !errors.As(err, &faults) {
+				t.Fatalf("got %v", err)
+			}
+			if len(faults) != len(tc.want) {
+				t.Errorf("%d faults, want %d", len(faults), len(tc.want))
+			}
+			for i, line := range strings.Split(err.Error(), "\n") {
+				if i < len(tc.want) && !strings.Contains(line, tc.want[i]) {
+					t.Errorf("line %q lacks %q", line, tc.want[i])
+				}
+			}
+			if strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "hidden") {
+				t.Errorf("a secret is shown: %v", err)
+			}
+		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	if _, err := Load([]string{"-help"}, nil); !errors.Is(err, ErrHelp) {
+		t.Fatalf("got %v", err)
+	}
+	var b strings.Builder
+	Usage(&b)
+	for _, s := range Settings() {
+		if !strings.Contains(b.String(), "-"+s.Flag()+" ") || !strings.Contains(Markdown(), "`"+s.Key+"`") {
+			t.Errorf("%s is not documented", s.Key)
+		}
+	}
+}
+
+func FuzzFile(f *testing.F) {
+	f.Add("addr: :1\n")
+	f.Add("tls: {cert: a, key: b}\ngifts: [{id: a, name: b, price: 1}]\n")
+	f.Add("a: &a [*a]\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := Load([]string{"-config", write(t, text)}, nil)
+		if err == nil {
+			if faults := c.Validate(); len(faults) != 0 {
+				t.Fatalf("accepted with faults: %v", faults)
+			}
+		}
+	})
+}
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "liveroom.yaml")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}

@@ -1,0 +1,157 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"liveroom/protocol"
+)
+
+// decode writes v, a string from the environment or a value from YAML, into the field p points to. The returned error
+// is what would have been allowed.
+func decode(p, v any) error {
+	switch p := p.(type) {
+	case *string:
+		return decodeString(p, v)
+	case *bool:
+		return decodeBool(p, v)
+	case *int:
+		return decodeInt(p, v)
+	case *time.Duration:
+		return decodeDuration(p, v)
+	case *[]string:
+		return decodeList(p, v)
+	case *[]netip.Prefix:
+		return decodePrefixes(p, v)
+	case *[]protocol.CatalogueGift:
+		return decodeGifts(p, v)
+	}
+	panic(fmt.Sprintf("config: no decoder for %T", p))
+}
+
+func decodeString(p *string, v any) error {
+	s, ok := scalar(v)
+	if !ok {
+		return fmt.Errorf("one value")
+	}
+	*p = s
+	return nil
+}
+
+func decodeBool(p *bool, v any) error {
+	s, _ := scalar(v)
+	b, err := strconv.ParseBool(s)
+	if err != nil {
+		return fmt.Errorf("true or false")
+	}
+	*p = b
+	return nil
+}
+
+func decodeInt(p *int, v any) error {
+	s, _ := scalar(v)
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return fmt.Errorf("a whole number")
+	}
+	*p = n
+	return nil
+}
+
+func decodeDuration(p *time.Duration, v any) error {
+	s, _ := scalar(v)
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return fmt.Errorf("a duration with its unit, such as 10s or 250ms")
+	}
+	*p = d
+	return nil
+}
+
+func decodeList(p *[]string, v any) error {
+	list, ok := scalars(v)
+	if !ok {
+		return fmt.Errorf("a list of values, in flags and environment with commas between")
+	}
+	*p = list
+	return nil
+}
+
+func decodePrefixes(p *[]netip.Prefix, v any) error {
+	list, _ := scalars(v)
+	out := make([]netip.Prefix, 0, len(list))
+	for _, s := range list {
+		if a, err := netip.ParseAddr(s); err == nil {
+			out = append(out, netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()))
+			continue
+		}
+		pre, err := netip.ParsePrefix(s)
+		if err != nil {
+			return fmt.Errorf("addresses or CIDR prefixes such as 10.0.0.0/8")
+		}
+		out = append(out, pre.Masked())
+	}
+	*p = out
+	return nil
+}
+
+func decodeGifts(p *[]protocol.CatalogueGift, v any) error {
+	const allowed = "a list of gifts, each {id, name, names, price, icon}"
+	text, isText := v.(string)
+	if !isText {
+		b, err := yaml.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("%s", allowed)
+		}
+		text = string(b)
+	}
+	var gifts []protocol.CatalogueGift
+	if err := yaml.UnmarshalWithOptions([]byte(text), &gifts, yaml.Strict()); err != nil {
+		return fmt.Errorf("%s (%s)", allowed, firstLine(err))
+	}
+	*p = gifts
+	return nil
+}
+
+// scalar renders a string, number or boolean as it was written; nil, an empty value in YAML, is "".
+func scalar(v any) (string, bool) {
+	switch v := v.(type) {
+	case nil:
+		return "", true
+	case string:
+		return v, true
+	case bool, int, int64, uint64, float64:
+		return fmt.Sprint(v), true
+	}
+	return "", false
+}
+
+// scalars accepts a YAML list, or one text with commas between.
+func scalars(v any) ([]string, bool) {
+	if s, ok := scalar(v); ok {
+		return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' }), true
+	}
+	items, ok := v.([]any)
+	if !ok {
+		return nil, false
+	}
+	out := make([]string, 0, len(items))
+	for _, it := range items {
+		s, ok := scalar(it)
+		if !ok {
+			return nil, false
+		}
+		out = append(out, s)
+	}
+	return out, true
+}
+
+func firstLine(err error) string {
+	s, _, _ := strings.Cut(err.Error(), "\n")
+	return s
+}

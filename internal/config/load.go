@@ -1,0 +1,237 @@
+package config
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/knadh/koanf/maps"
+	"github.com/knadh/koanf/v2"
+)
+
+// ErrHelp is returned by [Load] when the arguments asked for help instead of a start.
+var ErrHelp = flag.ErrHelp
+
+// Load reads the configuration from args (flags alone) and environ (as [os.Environ] gives it), and the file that one of
+// them names. The error is [ErrHelp], or [Faults] with everything that is wrong.
+func Load(args, environ []string) (Config, error) {
+	l := loader{k: koanf.New("."), source: map[string]string{}}
+	flags, err := l.flags(args)
+	if err != nil {
+		return Config{}, err
+	}
+	env, file := l.environment(environ)
+	if v, ok := flags[fileFlag]; ok {
+		file = fmt.Sprint(v)
+		delete(flags, fileFlag)
+	}
+	l.layer(defaults(), func(Setting) string { return "" })
+	if file != "" {
+		l.layer(l.file(file), func(Setting) string { return "in " + file })
+	}
+	l.layer(env, func(s Setting) string { return "by " + s.Env() })
+	l.layer(flags, func(s Setting) string { return "by -" + s.Flag() })
+	return l.decode()
+}
+
+// fileFlag names the flag of the file itself, the one setting that is no row of the table.
+const fileFlag = "config"
+
+type loader struct {
+	k      *koanf.Koanf
+	source map[string]string // by key: where the value in force was written
+	faults Faults
+}
+
+// layer lays one source's values over what is there.
+func (l *loader) layer(flat map[string]any, source func(Setting) string) {
+	if err := l.k.Load(values(flat), nil); err != nil {
+		panic("config: koanf refused a plain map: " + err.Error()) // only a parser can make it fail
+	}
+	for _, s := range Settings() {
+		if _, ok := flat[s.Key]; ok {
+			l.source[s.Key] = source(s)
+		}
+	}
+}
+
+// values is a koanf.Provider over a flat map.
+type values map[string]any
+
+func (v values) ReadBytes() ([]byte, error)    { return nil, errors.ErrUnsupported }
+func (v values) Read() (map[string]any, error) { return maps.Unflatten(v, "."), nil }
+
+var _ koanf.Provider = values(nil)
+
+func defaults() map[string]any {
+	out := map[string]any{}
+	for _, s := range Settings() {
+		out[s.Key] = s.Default
+	}
+	return out
+}
+
+// flags parses the arguments into the values that were given.
+func (l *loader) flags(args []string) (map[string]any, error) {
+	out := map[string]any{}
+	set := flag.NewFlagSet("liveserver", flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	set.Func(fileFlag, "", func(v string) error { out[fileFlag] = v; return nil })
+	for _, s := range Settings() {
+		put := func(v string) error { out[s.Key] = v; return nil }
+		if _, isBool := s.into(&Config{}).(*bool); isBool {
+			set.BoolFunc(s.Flag(), s.Doc, put)
+		} else {
+			set.Func(s.Flag(), s.Doc, put)
+		}
+	}
+	if err := set.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return nil, ErrHelp
+	} else if err != nil {
+		return nil, Faults{{Path: "flags", Allowed: "what liveserver -help lists", Received: err.Error()}}
+	}
+	if set.NArg() > 0 {
+		return nil, Faults{{Path: "arguments", Allowed: "flags, or one of serve, token, check, version", Received: quote(set.Arg(0))}}
+	}
+	return out, nil
+}
+
+// environment picks the server's variables, and the file that one of them may name.
+func (l *loader) environment(environ []string) (flat map[string]any, file string) {
+	byEnv := map[string]Setting{}
+	var names []string
+	for _, s := range Settings() {
+		byEnv[s.Env()] = s
+		names = append(names, s.Env())
+	}
+	flat = map[string]any{}
+	for _, line := range environ {
+		name, value, _ := strings.Cut(line, "=")
+		switch s, known := byEnv[name]; {
+		case !strings.HasPrefix(name, EnvPrefix):
+		case name == EnvPrefix+"CONFIG":
+			file = value
+		case known:
+			flat[s.Key] = value
+		default:
+			l.unknown(name, names, "in the environment")
+		}
+	}
+	return flat, file
+}
+
+// file reads the YAML file into flat values, without the keys that no row knows.
+func (l *loader) file(name string) map[string]any {
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		l.faults = append(l.faults, Fault{Path: fileFlag, Allowed: "a YAML file that can be read", Received: err.Error()})
+		return nil
+	}
+	var tree map[string]any
+	if err := yaml.Unmarshal(raw, &tree); err != nil {
+		l.faults = append(l.faults, Fault{Path: fileFlag, Source: "in " + name, Allowed: "one YAML mapping", Received: firstLine(err)})
+		return nil
+	}
+	known := map[string]bool{}
+	var names []string
+	for _, s := range Settings() {
+		known[s.Key] = true
+		names = append(names, s.Key)
+	}
+	flat, _ := maps.Flatten(tree, nil, ".")
+	for key, v := range flat {
+		if known[key] {
+			continue
+		}
+		if !emptySection(key, v, names) {
+			l.unknown(key, names, "in "+name)
+		}
+		delete(flat, key)
+	}
+	return flat
+}
+
+// emptySection reports whether key is a level above known keys with nothing written under it.
+func emptySection(key string, v any, names []string) bool {
+	m, isMap := v.(map[string]any)
+	return (v == nil || isMap && len(m) == 0) &&
+		slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, key+".") })
+}
+
+// unknown records a key that no row knows, with the row it was most likely meant to be.
+func (l *loader) unknown(key string, names []string, source string) {
+	f := Fault{Path: key, Source: source, Allowed: "a known key", Received: "an unknown one"}
+	if near := nearest(key, names); near != "" {
+		f.Received += ", perhaps " + near + " was meant"
+	}
+	l.faults = append(l.faults, f)
+}
+
+// decode turns the layers into a Config and checks it.
+func (l *loader) decode() (Config, error) {
+	var c Config
+	bad := map[string]bool{}
+	for _, s := range Settings() {
+		v := l.k.Get(s.Key)
+		if err := decode(s.into(&c), v); err != nil {
+			bad[s.Key] = true
+			l.faults = append(l.faults, Fault{Path: s.Key, Source: l.source[s.Key], Allowed: err.Error(), Received: s.show(v)})
+		}
+	}
+	for _, f := range c.Validate() {
+		if !bad[f.Path] {
+			f.Source = l.source[f.Path]
+			l.faults = append(l.faults, f)
+		}
+	}
+	if err := l.faults.err(); err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+// show renders a received value for a fault.
+func (s Setting) show(v any) string {
+	if s.Secret {
+		return "one that is not shown"
+	}
+	return quote(v)
+}
+
+// nearest returns the name that key is at most two edits away from, "" for none.
+func nearest(key string, names []string) string {
+	best, bestAt := "", 3
+	sort.Strings(names)
+	for _, n := range names {
+		if d := distance(key, n); d < bestAt {
+			best, bestAt = n, d
+		}
+	}
+	return best
+}
+
+// distance is Levenshtein's, by bytes, one row at a time.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}

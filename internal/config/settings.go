@@ -1,0 +1,100 @@
+package config
+
+import "strings"
+
+// EnvPrefix begins every environment variable of the server.
+const EnvPrefix = "LIVEROOM_"
+
+// Setting is one row of the table.
+type Setting struct {
+	Key     string // path in the file, dots between levels
+	Unit    string // what kind of value it is
+	Default string // as one would write it in the environment
+	Doc     string // what it decides, one sentence or two
+	Secret  bool   // the value is never shown
+
+	into func(*Config) any // pointer to the field
+}
+
+// Flag is the name of the setting's flag, without the dash.
+func (s Setting) Flag() string { return strings.NewReplacer(".", "-", "_", "-").Replace(s.Key) }
+
+// Env is the name of the setting's environment variable.
+func (s Setting) Env() string {
+	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(s.Key, ".", "_"))
+}
+
+// Settings returns the table, in the order of the documentation.
+func Settings() []Setting {
+	return []Setting{
+		{Key: "addr", Unit: "host:port", Default: ":8080", into: func(c *Config) any { return &c.Addr },
+			Doc: "Where viewers connect: pages, API and sockets. Port 0 takes a free one."},
+		{Key: "admin_addr", Unit: "host:port", Default: "127.0.0.1:8081", into: func(c *Config) any { return &c.AdminAddr },
+			Doc: "Where operators connect: admin page, API, metrics, health, pprof. Keep it off the internet; it speaks plain HTTP."},
+		{Key: "public_url", Unit: "URL", Default: "", into: func(c *Config) any { return &c.PublicURL },
+			Doc: "How viewers reach this server, for the addresses printed at start. Empty: made from addr."},
+		{Key: "node_id", Unit: "identifier", Default: "", into: func(c *Config) any { return &c.NodeID },
+			Doc: "This node's name among its peers, A-Z a-z 0-9 _ -. Empty: the host's name."},
+		{Key: "data_dir", Unit: "directory", Default: "data", into: func(c *Config) any { return &c.DataDir },
+			Doc: "Where gifts, likes, room settings and the generated secret are kept. Created when missing."},
+		{Key: "nats", Unit: "embedded or list of URLs", Default: NATSEmbedded, into: func(c *Config) any { return &c.NATS },
+			Doc: "The NATS servers between nodes; embedded runs one inside this process."},
+		{Key: "redis", Unit: "URL", Default: "", into: func(c *Config) any { return &c.Redis },
+			Doc: "The authority on quotas over several nodes. Empty: this node alone is the authority. Not in this version.", Secret: true},
+		{Key: "tls.cert", Unit: "file", Default: "", into: func(c *Config) any { return &c.TLS.Cert },
+			Doc: "Certificate chain of the main listener, PEM. Empty: plain HTTP."},
+		{Key: "tls.key", Unit: "file", Default: "", into: func(c *Config) any { return &c.TLS.Key },
+			Doc: "Private key of the certificate, PEM."},
+		{Key: "auth.secret", Unit: "text, 16 bytes or more", Default: "", into: func(c *Config) any { return &c.Auth.Secret }, Secret: true,
+			Doc: "Key of HS256 tokens and guest tokens. Empty: 32 random bytes, generated once and kept in data_dir."},
+		{Key: "auth.jwks_url", Unit: "URL", Default: "", into: func(c *Config) any { return &c.Auth.JWKSURL },
+			Doc: "Public keys of RS256 and ES256 tokens, as a JSON Web Key Set. Empty: only HS256 is accepted."},
+		{Key: "auth.guests", Unit: "true or false", Default: "true", into: func(c *Config) any { return &c.Auth.Guests },
+			Doc: "Whether a viewer without a token comes in as a guest."},
+		{Key: "auth.guest_gifts", Unit: "true or false", Default: "false", into: func(c *Config) any { return &c.Auth.GuestGifts },
+			Doc: "Whether guests may send gifts."},
+		{Key: "origins", Unit: "list of scheme://host[:port]", Default: "", into: func(c *Config) any { return &c.Origins },
+			Doc: "Web origins, other than the server's own, whose pages may open sockets and call the API."},
+		{Key: "trusted_proxies", Unit: "list of addresses or CIDR", Default: "", into: func(c *Config) any { return &c.TrustedProxies },
+			Doc: "Proxies whose X-Forwarded-For is believed, walked from the right. Empty: the peer's address counts."},
+		{Key: "rooms.auto_create", Unit: "true or false", Default: "true", into: func(c *Config) any { return &c.Rooms.AutoCreate },
+			Doc: "Whether joining an unknown room creates it. Off: only PUT /api/v1/rooms/{room} does."},
+		{Key: "rooms.max", Unit: "number", Default: "10000", into: func(c *Config) any { return &c.Rooms.Max },
+			Doc: "Live rooms this node holds at most."},
+		{Key: "rooms.idle", Unit: "duration", Default: "1m", into: func(c *Config) any { return &c.Rooms.Idle },
+			Doc: "How long an empty room stays in memory."},
+		{Key: "rooms.tick", Unit: "duration", Default: "25ms", into: func(c *Config) any { return &c.Rooms.Tick },
+			Doc: "How long a room gathers messages for one frame. The first after a quiet tick leaves at once."},
+		{Key: "rooms.text_graphemes", Unit: "characters", Default: "100", into: func(c *Config) any { return &c.Rooms.TextGraphemes },
+			Doc: "Longest danmaku, in grapheme clusters; 1 KiB in any case."},
+		{Key: "gifts", Unit: "list of gifts", Default: defaultGifts, into: func(c *Config) any { return &c.Gifts },
+			Doc: "The catalogue: id, name, names.en, names.zh, price, icon. A gift outside it is not_found."},
+		{Key: "limits.file", Unit: "file", Default: "", into: func(c *Config) any { return &c.Limits.File },
+			Doc: "Limit rules, YAML. Empty: the rules that ship."},
+		{Key: "limits.source", Unit: "file or cluster", Default: SourceFile, into: func(c *Config) any { return &c.Limits.Source },
+			Doc: "Who owns the rules: file (the API refuses changes), or cluster (not in this version)."},
+		{Key: "sessions.max", Unit: "number", Default: "100000", into: func(c *Config) any { return &c.Sessions.Max },
+			Doc: "Sockets this node holds at most; more are told to come back (4003)."},
+		{Key: "sessions.heartbeat", Unit: "duration", Default: "25s", into: func(c *Config) any { return &c.Sessions.Heartbeat },
+			Doc: "Time between protocol pings; a socket that misses two is gone."},
+		{Key: "sessions.hello_timeout", Unit: "duration", Default: "8s", into: func(c *Config) any { return &c.Sessions.HelloTimeout },
+			Doc: "How long a new socket may take to say hello."},
+		{Key: "sessions.write_timeout", Unit: "duration", Default: "10s", into: func(c *Config) any { return &c.Sessions.WriteTimeout },
+			Doc: "How long a viewer may accept no byte before it is cut off as slow."},
+		{Key: "drain_timeout", Unit: "duration", Default: "10s", into: func(c *Config) any { return &c.DrainTimeout },
+			Doc: "Over how long sockets are sent away after SIGTERM."},
+		{Key: "log.level", Unit: "debug, info, warn or error", Default: "info", into: func(c *Config) any { return &c.Log.Level },
+			Doc: "The least important lines to write to standard error."},
+		{Key: "log.format", Unit: "json or text", Default: "json", into: func(c *Config) any { return &c.Log.Format },
+			Doc: "How log lines look."},
+	}
+}
+
+// defaultGifts is the small catalogue that ships, priced in the platform's own unit.
+const defaultGifts = `[
+{id: rose, name: Rose, names: {en: Rose, zh: 玫瑰}, price: 1, icon: 🌹},
+{id: tea, name: Tea, names: {en: Tea, zh: 热茶}, price: 5, icon: 🍵},
+{id: lantern, name: Sky lantern, names: {en: Sky lantern, zh: 孔明灯}, price: 20, icon: 🏮},
+{id: fireworks, name: Fireworks, names: {en: Fireworks, zh: 烟花}, price: 99, icon: 🎆},
+{id: rocket, name: Rocket, names: {en: Rocket, zh: 火箭}, price: 500, icon: 🚀},
+{id: whale, name: Star whale, names: {en: Star whale, zh: 星鲸}, price: 2000, icon: 🐋}]`

@@ -1,0 +1,171 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"liveroom/protocol"
+)
+
+// MinSecretBytes is the shortest secret that is accepted. RFC 7518, section 3.2 asks for 32 bytes; the server warns
+// below that.
+const MinSecretBytes = 16
+
+// Validate returns everything wrong with c that can be told without opening anything.
+func (c Config) Validate() Faults {
+	v := validator{}
+	v.address("addr", c.Addr)
+	v.address("admin_addr", c.AdminAddr)
+	v.optionalURL("public_url", c.PublicURL, "http", "https")
+	if c.NodeID != "" && !protocol.ValidRoom(c.NodeID) {
+		v.add("node_id", "1 to 64 of A-Z a-z 0-9 _ -", quote(c.NodeID))
+	}
+	if c.DataDir == "" {
+		v.add("data_dir", "a directory", "nothing")
+	}
+	v.nats(c)
+	v.tls(c.TLS)
+	v.auth(c.Auth)
+	v.origins(c.Origins)
+	v.gifts(c.Gifts)
+	v.numbers(c)
+	v.oneOf("limits.source", c.Limits.Source, SourceFile, SourceCluster)
+	if c.Limits.Source == SourceCluster {
+		v.add("limits.source", "file: a common store of rules is not in this version", quote(c.Limits.Source))
+	}
+	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
+	v.oneOf("log.format", c.Log.Format, "json", "text")
+	return v.faults
+}
+
+type validator struct{ faults Faults }
+
+func (v *validator) add(path, allowed, received string) {
+	v.faults = append(v.faults, Fault{Path: path, Allowed: allowed, Received: received})
+}
+
+func (v *validator) oneOf(path, got string, allowed ...string) {
+	if !slices.Contains(allowed, got) {
+		v.add(path, "one of "+strings.Join(allowed, ", "), quote(got))
+	}
+}
+
+func (v *validator) address(path, s string) {
+	_, port, err := net.SplitHostPort(s)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		v.add(path, "host:port, such as :8080 or 127.0.0.1:0", quote(s))
+	}
+}
+
+func (v *validator) optionalURL(path, s string, schemes ...string) {
+	if s == "" {
+		return
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) {
+		v.add(path, "a URL that begins with "+strings.Join(schemes, ":// or ")+"://", quote(s))
+	}
+}
+
+// nats refuses what would let several nodes each grant the whole quota.
+func (v *validator) nats(c Config) {
+	if c.Redis != "" {
+		v.add("redis", "nothing: quotas over several nodes are not in this version", "a URL")
+	}
+	if c.Embedded() {
+		return
+	}
+	if len(c.NATS) == 0 {
+		v.add("nats", "embedded, or URLs such as nats://host:4222", "nothing")
+	}
+	for _, s := range c.NATS {
+		v.optionalURL("nats", s, "nats", "tls")
+	}
+	if c.Redis == "" {
+		v.add("nats", "embedded: several nodes on one NATS need redis to share each quota, or every node would grant the whole of it", quote(strings.Join(c.NATS, ",")))
+	}
+}
+
+func (v *validator) tls(t TLS) {
+	switch {
+	case t.Cert != "" && t.Key == "":
+		v.add("tls.key", "a file, since tls.cert is set", "nothing")
+	case t.Cert == "" && t.Key != "":
+		v.add("tls.cert", "a file, since tls.key is set", "nothing")
+	}
+}
+
+func (v *validator) auth(a Auth) {
+	if n := len(a.Secret); n > 0 && n < MinSecretBytes {
+		v.add("auth.secret", fmt.Sprintf("%d bytes or more, better 32", MinSecretBytes), fmt.Sprintf("%d bytes", n))
+	}
+	v.optionalURL("auth.jwks_url", a.JWKSURL, "https", "http")
+}
+
+func (v *validator) origins(list []string) {
+	for _, s := range list {
+		u, err := url.Parse(s)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+			v.add("origins", "scheme://host or scheme://host:port, such as https://live.example.com", quote(s))
+		}
+	}
+}
+
+func (v *validator) gifts(list []protocol.CatalogueGift) {
+	seen := map[string]bool{}
+	for i, g := range list {
+		at := fmt.Sprintf("gifts[%d].", i)
+		if !protocol.ValidRoom(g.ID) {
+			v.add(at+"id", "1 to 64 of A-Z a-z 0-9 _ -", quote(g.ID))
+		}
+		if seen[g.ID] {
+			v.add(at+"id", "an id once", quote(g.ID)+" again")
+		}
+		seen[g.ID] = true
+		if g.Price < 1 {
+			v.add(at+"price", "a whole number from 1", strconv.FormatInt(g.Price, 10))
+		}
+		for lang, name := range map[string]string{"name": g.Name, "names.en": g.Names["en"], "names.zh": g.Names["zh"]} {
+			if n := protocol.CountGraphemes(name); n > protocol.MaxNameGraphemes || n == 0 && lang == "name" {
+				v.add(at+lang, fmt.Sprintf("1 to %d characters", protocol.MaxNameGraphemes), quote(name))
+			}
+		}
+		for lang := range g.Names {
+			if lang != "en" && lang != "zh" {
+				v.add(at+"names", "en and zh", quote(lang))
+			}
+		}
+	}
+}
+
+func (v *validator) numbers(c Config) {
+	v.count("rooms.max", c.Rooms.Max, 1, 1_000_000)
+	v.count("rooms.text_graphemes", c.Rooms.TextGraphemes, 1, 500)
+	v.count("sessions.max", c.Sessions.Max, 1, 10_000_000)
+	v.duration("rooms.idle", c.Rooms.Idle, time.Second, 24*time.Hour)
+	v.duration("rooms.tick", c.Rooms.Tick, time.Millisecond, time.Second)
+	v.duration("sessions.heartbeat", c.Sessions.Heartbeat, time.Second, 10*time.Minute)
+	v.duration("sessions.hello_timeout", c.Sessions.HelloTimeout, 100*time.Millisecond, time.Minute)
+	v.duration("sessions.write_timeout", c.Sessions.WriteTimeout, 100*time.Millisecond, time.Minute)
+	v.duration("drain_timeout", c.DrainTimeout, 0, 10*time.Minute)
+}
+
+func (v *validator) count(path string, n, least, most int) {
+	if n < least || n > most {
+		v.add(path, fmt.Sprintf("%d to %d", least, most), strconv.Itoa(n))
+	}
+}
+
+func (v *validator) duration(path string, d, least, most time.Duration) {
+	if d < least || d > most {
+		v.add(path, fmt.Sprintf("%v to %v", least, most), d.String())
+	}
+}
