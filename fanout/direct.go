@@ -1,0 +1,111 @@
+package fanout
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// directGet asks a stream for messages without a consumer (NATS ADR-31).
+type directGet struct {
+	Seq       uint64     `json:"seq,omitempty"`
+	Next      string     `json:"next_by_subj,omitempty"`
+	Batch     int        `json:"batch,omitempty"`
+	StartTime *time.Time `json:"start_time,omitempty"`
+	MultiLast []string   `json:"multi_last,omitempty"`
+	UpToSeq   uint64     `json:"up_to_seq,omitempty"`
+}
+
+// record is a stored message.
+type record struct {
+	Subject string
+	Seq     uint64
+	Time    time.Time
+	Data    []byte
+}
+
+// read returns what the stream has for the request, in the order of its sequence.
+func (f *Fabric) read(ctx context.Context, stream string, req directGet) ([]record, error) {
+	ctx, cancel := f.storeContext(ctx)
+	defer cancel()
+	body, err := json.Marshal(req)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", stream, err)
+	}
+	inbox := f.store.NewInbox()
+	sub, err := f.store.SubscribeSync(inbox)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", stream, err)
+	}
+	defer func() { _ = sub.Unsubscribe() }() // fails only on a closed connection, where there is nothing to undo
+	if err := f.store.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, body); err != nil {
+		return nil, fmt.Errorf("read %s: %w", stream, err)
+	}
+	var out []record
+	for {
+		m, err := sub.NextMsgWithContext(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", stream, err)
+		}
+		switch m.Header.Get("Status") {
+		case "":
+			r, err := storedRecord(m)
+			if err != nil {
+				return nil, fmt.Errorf("read %s: %w", stream, err)
+			}
+			out = append(out, r)
+		case "204", "404": // end of batch; nothing found
+			return out, nil
+		case "503":
+			return nil, fmt.Errorf("read %s: %w", stream, nats.ErrNoResponders)
+		default:
+			return nil, fmt.Errorf("read %s: %s %s", stream, m.Header.Get("Status"), m.Header.Get("Description"))
+		}
+	}
+}
+
+// last returns the newest message on the subject.
+func (f *Fabric) last(ctx context.Context, stream, subject string) (record, bool, error) {
+	ctx, cancel := f.storeContext(ctx)
+	defer cancel()
+	m, err := f.store.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+stream+"."+subject, nil)
+	if err != nil {
+		return record{}, false, fmt.Errorf("read %s: %w", stream, err)
+	}
+	switch m.Header.Get("Status") {
+	case "":
+		r, err := storedRecord(m)
+		if err != nil {
+			return record{}, false, fmt.Errorf("read %s: %w", stream, err)
+		}
+		return r, true, nil
+	case "404":
+		return record{}, false, nil
+	default:
+		return record{}, false, fmt.Errorf("read %s: %s %s", stream, m.Header.Get("Status"), m.Header.Get("Description"))
+	}
+}
+
+var errNoSequence = errors.New("message without Nats-Sequence")
+
+// storedRecord reads the headers that JetStream adds to what it returns and to what it re-publishes.
+func storedRecord(m *nats.Msg) (record, error) {
+	seq, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
+	if err != nil {
+		return record{}, errNoSequence
+	}
+	// A message without a readable time is still the message.
+	t, _ := time.Parse(time.RFC3339Nano, m.Header.Get(jetstream.TimeStampHeaer))
+	return record{Subject: m.Header.Get(jetstream.SubjectHeader), Seq: seq, Time: t, Data: m.Data}, nil
+}
+
+// storeContext bounds a wait for JetStream.
+func (f *Fabric) storeContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, f.cfg.StoreTimeout)
+}

@@ -1,0 +1,21 @@
+package fanout
+
+import "errors"
+
+var (
+	// ErrRefused says that nothing was stored and nothing will be.
+	ErrRefused = errors.New("fanout: refused")
+	// ErrUnknown says that the store did not answer in time: the write may have happened or may still happen.
+	// The same id may be sent again within [Config.GiftRetry].
+	ErrUnknown = errors.New("fanout: outcome unknown")
+	// ErrDisconnected says that NATS is away and nothing was sent.
+	ErrDisconnected = errors.New("fanout: not connected")
+	// ErrConflict says that the settings were changed since the revision that the caller knows.
+	ErrConflict = errors.New("fanout: settings changed meanwhile")
+	// ErrNotFound says that the ledger has no such gift.
+	ErrNotFound = errors.New("fanout: no such gift")
+	// ErrSubscribed says that the room has a subscription on this node already.
+	ErrSubscribed = errors.New("fanout: room already subscribed")
+	// ErrClosed says that [Fabric.Close] has begun.
+	ErrClosed = errors.New("fanout: closed")
+)

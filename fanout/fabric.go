@@ -1,0 +1,153 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Fabric is one node's end of what the nodes share. Its methods may be called from any goroutine.
+type Fabric struct {
+	// Fixed after Open.
+	cfg         Config
+	log         *slog.Logger
+	metrics     *Metrics
+	server      *embedded  // nil with URLs
+	live        *nats.Conn // rooms' subscriptions, danmaku, presence
+	store       *nats.Conn // JetStream: apart, because the server answers a read on the reader's connection, in its turn
+	js          jetstream.JetStream
+	settings    jetstream.KeyValue
+	nodes       jetstream.KeyValue
+	incarnation uint64 // grows with each start of this node id
+	health      [2]*probe
+	roster      *roster
+	likes       *likeBook
+	sweepSoon   chan struct{} // capacity 1
+	closing     chan struct{} // closed by Close
+	stop        context.CancelFunc
+	loops       sync.WaitGroup
+
+	mu     sync.Mutex // taken alone; never held over a call to NATS or to a handler
+	subs   map[string]*Subscription
+	rooms  RoomCounts
+	ledger LedgerSize // when last asked
+	stored bool       // it answered then
+	closed bool
+}
+
+// Open connects, starting the embedded server when there are no URLs, and creates the streams that are missing. ctx
+// bounds the opening alone.
+func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Fabric, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	f := &Fabric{
+		cfg: cfg, log: log, metrics: cfg.Metrics,
+		subs: map[string]*Subscription{}, likes: newLikeBook(),
+		sweepSoon: make(chan struct{}, 1), closing: make(chan struct{}),
+	}
+	if err := f.open(ctx); err != nil {
+		f.shut()
+		return nil, fmt.Errorf("open fanout: %w", err)
+	}
+	return f, nil
+}
+
+func (f *Fabric) open(ctx context.Context) error {
+	var err error
+	if len(f.cfg.URLs) == 0 {
+		if f.server, err = startEmbedded(f.cfg, f.log); err != nil {
+			return err
+		}
+	}
+	if f.live, err = f.connect("live"); err != nil {
+		return err
+	}
+	if f.store, err = f.connect("store"); err != nil {
+		return err
+	}
+	if f.js, err = jetstream.New(f.store, jetstream.WithPublishAsyncTimeout(f.cfg.StoreTimeout)); err != nil {
+		return err
+	}
+	if err := f.openStreams(ctx); err != nil {
+		return err
+	}
+	if err := f.restoreLikes(ctx); err != nil {
+		return err
+	}
+	if f.incarnation, err = f.nodes.PutString(ctx, nodeKey(f.cfg.NodeID), time.Now().UTC().Format(time.RFC3339)); err != nil {
+		return fmt.Errorf("number this start: %w", err)
+	}
+	f.roster = newRoster(f.cfg.NodeID, f.cfg.NodeTimeout)
+	f.measureLedger(ctx)
+	return f.run()
+}
+
+// run starts the loops, each ended by stop and waited for by Close.
+func (f *Fabric) run() error {
+	if _, err := f.live.Subscribe(nodePrefix+"*.presence", f.hear); err != nil {
+		return fmt.Errorf("subscribe to presence: %w", err)
+	}
+	for i, c := range []*nats.Conn{f.live, f.store} {
+		p, err := newProbe(c, probeSubject(f.cfg.NodeID, [...]string{"live", "store"}[i]))
+		if err != nil {
+			return fmt.Errorf("subscribe to the probe: %w", err)
+		}
+		f.health[i] = p
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	f.stop = stop
+	f.loops.Go(func() { f.announceLoop(ctx) })
+	f.loops.Go(func() { f.probeLoop(ctx) })
+	f.loops.Go(func() { f.sweepLoop(ctx) })
+	f.loops.Go(func() { f.likeLoop(ctx) })
+	return nil
+}
+
+// Close stores the likes that wait, says goodbye to the other nodes, lets the handlers finish what has arrived, and
+// stops the embedded server. It returns after the last goroutine; beyond ctx it cuts short what is not done. A second
+// call returns ErrClosed.
+func (f *Fabric) Close(ctx context.Context) error {
+	f.mu.Lock()
+	if f.closed {
+		f.mu.Unlock()
+		return ErrClosed
+	}
+	f.closed = true
+	f.mu.Unlock()
+	close(f.closing)
+	f.stop()
+	f.loops.Wait()
+	err := errors.Join(f.flushLikes(ctx), f.goodbye(ctx), drain(ctx, f.live))
+	f.shut()
+	return err
+}
+
+// shut closes what is open, in reverse.
+func (f *Fabric) shut() {
+	for _, c := range []*nats.Conn{f.live, f.store} {
+		if c != nil {
+			c.Close()
+		}
+	}
+	if f.server != nil {
+		f.server.stop()
+	}
+}
+
+// isClosed reports whether Close has begun.
+func (f *Fabric) isClosed() bool {
+	select {
+	case <-f.closing:
+		return true
+	default:
+		return false
+	}
+}

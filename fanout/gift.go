@@ -1,0 +1,80 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"liveroom/protocol"
+)
+
+// StoreGift writes a gift into the ledger and returns when it is durable. The same (room, user, id) within
+// [Config.GiftRetry] returns the first one's sequence with Duplicate, also after a crash, whatever the event.
+//
+// An error is ErrRefused (nothing was stored: not connected, ledger full) or ErrUnknown (no answer within
+// [Config.StoreTimeout] or ctx, or the same id is being stored this moment).
+func (f *Fabric) StoreGift(ctx context.Context, room, user, id string, event []byte) (protocol.Receipt, error) {
+	start := time.Now()
+	receipt, err := f.storeGift(ctx, room, giftID(room, user, id), event)
+	result := "stored"
+	switch {
+	case errors.Is(err, ErrUnknown):
+		result = "unknown"
+	case err != nil:
+		result = "refused"
+	case receipt.Duplicate:
+		result = "duplicate"
+		// The server re-publishes no duplicate, and the first answer may have been lost with its re-publishing.
+		f.sayGift(room, receipt.Seq)
+	}
+	f.metrics.giftDone(result, time.Since(start))
+	return receipt, err
+}
+
+func (f *Fabric) storeGift(ctx context.Context, room, id string, event []byte) (protocol.Receipt, error) {
+	if f.isClosed() {
+		return protocol.Receipt{}, fmt.Errorf("%w: %w", ErrRefused, ErrClosed)
+	}
+	if err := ctx.Err(); err != nil {
+		return protocol.Receipt{}, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	if !f.store.IsConnected() {
+		return protocol.Receipt{}, fmt.Errorf("%w: %w", ErrRefused, ErrDisconnected)
+	}
+	ctx, cancel := f.storeContext(ctx)
+	defer cancel()
+	m := &nats.Msg{Subject: giftSubject(room), Data: event}
+	// No second attempt: "no responders" means that nobody took it, and the client is told so at once.
+	ack, err := f.js.PublishMsg(ctx, m, jetstream.WithMsgID(id), jetstream.WithExpectStream(giftStream), jetstream.WithRetryAttempts(0))
+	if err != nil {
+		return protocol.Receipt{}, fmt.Errorf("%w: %w", storeFailure(err), err)
+	}
+	return protocol.Receipt{Seq: ack.Sequence, Duplicate: ack.Duplicate}, nil
+}
+
+// errCodeDuplicateInProcess: the same message id is on its way into a replicated stream (nats-server error 10158).
+const errCodeDuplicateInProcess = 10158
+
+// storeFailure tells refusals, after which nothing is stored, from silence, after which nobody knows.
+func storeFailure(err error) error {
+	var api jetstream.JetStreamError
+	if errors.As(err, &api) && api.APIError() != nil {
+		if api.APIError().ErrorCode == errCodeDuplicateInProcess {
+			return ErrUnknown
+		}
+		return ErrRefused // the server answered that it did not store
+	}
+	// nats.ErrConnectionClosed is not among them: nats.go returns it for a request whose connection broke under way.
+	for _, unsent := range []error{
+		nats.ErrReconnectBufExceeded, nats.ErrNoResponders, nats.ErrMaxPayload, jetstream.ErrNoStreamResponse,
+	} {
+		if errors.Is(err, unsent) {
+			return ErrRefused
+		}
+	}
+	return ErrUnknown
+}

@@ -1,0 +1,161 @@
+package fanout
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"go.uber.org/goleak"
+
+	"liveroom/protocol"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(victimDir); dir != "" {
+		victim(dir) // a process of kill_test.go; it never returns
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// wait bounds everything that a test waits for.
+const wait = 10 * time.Second
+
+func testContext(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*wait)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func testLog(t testing.TB) *slog.Logger {
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+// open opens a node and closes it at the end of the test.
+func open(t testing.TB, cfg Config) *Fabric {
+	t.Helper()
+	f := openUnclosed(t, cfg)
+	t.Cleanup(func() { closeNow(t, f) })
+	return f
+}
+
+func openUnclosed(t testing.TB, cfg Config) *Fabric {
+	t.Helper()
+	f, err := Open(testContext(t), cfg, testLog(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func closeNow(t testing.TB, f *Fabric) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	if err := f.Close(ctx); err != nil {
+		t.Error("close:", err)
+	}
+}
+
+// natsServer starts a NATS server with a port of its own.
+func natsServer(t testing.TB) *server.Server {
+	t.Helper()
+	return natsServerAt(t, t.TempDir(), server.RANDOM_PORT)
+}
+
+func natsServerAt(t testing.TB, dir string, port int) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true,
+		JetStreamMaxStore: 16 << 30, JetStreamMaxMemory: 1 << 30,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(wait) {
+		t.Fatal("nats server is not ready")
+	}
+	t.Cleanup(func() { stopNats(s) })
+	return s
+}
+
+func stopNats(s *server.Server) {
+	s.Shutdown()
+	s.WaitForShutdown()
+}
+
+// listener is a Handler that keeps what it is told, in order.
+type listener struct {
+	events   chan string // "danmaku …", "control …"
+	gifts    chan protocol.StoredGift
+	likes    chan int64
+	settings chan setting
+}
+
+type setting struct {
+	payload  string
+	revision uint64
+}
+
+func newListener() *listener {
+	return &listener{
+		make(chan string, 1<<14), make(chan protocol.StoredGift, 1<<14), make(chan int64, 1<<10), make(chan setting, 1<<10),
+	}
+}
+
+func (l *listener) Danmaku(event []byte)          { l.events <- "danmaku " + string(event) }
+func (l *listener) Control(event []byte)          { l.events <- "control " + string(event) }
+func (l *listener) Gift(g protocol.StoredGift)    { l.gifts <- g }
+func (l *listener) Likes(total int64)             { l.likes <- total }
+func (l *listener) Settings(b []byte, rev uint64) { l.settings <- setting{string(b), rev} }
+
+var _ Handler = (*listener)(nil)
+
+// subscribe joins a room with a new listener.
+func subscribe(t testing.TB, f *Fabric, room string) (*listener, *Subscription) {
+	t.Helper()
+	l := newListener()
+	s, err := f.Subscribe(testContext(t), room, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return l, s
+}
+
+func receive[T any](t testing.TB, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(wait):
+		t.Fatal("nothing arrives")
+		panic("unreachable")
+	}
+}
+
+// eventually asks until the condition holds.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(wait); !holds(); {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("never:", what)
+		}
+	}
+}
+
+func storeGift(t testing.TB, f *Fabric, room, user, id, event string) protocol.Receipt {
+	t.Helper()
+	r, err := f.StoreGift(testContext(t), room, user, id, []byte(event))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

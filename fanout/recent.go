@@ -1,0 +1,34 @@
+package fanout
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// RecentEvent is a danmaku that was published lately.
+type RecentEvent struct {
+	Time  time.Time // when the stream took it
+	Event []byte    // as [Fabric.PublishDanmaku] was given it
+}
+
+// Recent returns the room's danmaku since the given time, oldest first: the newest limit of them (at least 1), within
+// [Config.RecentAge] and [Config.RecentPerRoom]. The stream listens beside the path, so a danmaku that was delivered a
+// moment ago may be missing; overlap the times.
+func (f *Fabric) Recent(ctx context.Context, room string, since time.Time, limit int) ([]RecentEvent, error) {
+	if limit < 1 {
+		return nil, fmt.Errorf("recent danmaku of room %s: limit %d is less than 1", room, limit)
+	}
+	got, err := f.read(ctx, recentStream, directGet{
+		Next: roomSubject(room, kindDanmaku), Batch: f.cfg.RecentPerRoom, StartTime: &since,
+	})
+	if err != nil {
+		return nil, err
+	}
+	got = got[max(0, len(got)-limit):]
+	events := make([]RecentEvent, len(got))
+	for i, r := range got {
+		events[i] = RecentEvent{r.Time, r.Data}
+	}
+	return events, nil
+}

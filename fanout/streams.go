@@ -1,0 +1,96 @@
+package fanout
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	giftStream     = "liveroom_gifts"
+	recentStream   = "liveroom_recent"
+	likesStream    = "liveroom_likes"
+	likeLogStream  = "liveroom_likelog"
+	settingsBucket = "liveroom_settings"
+	settingsStream = "KV_" + settingsBucket
+	nodesBucket    = "liveroom_nodes"
+)
+
+// Bounds of the streams that have no setting; together with the ledger's they are what the data directory may hold.
+const (
+	likesBytes    = 256 << 20
+	likeLogBytes  = 256 << 20
+	settingsBytes = 256 << 20
+	nodesBytes    = 1 << 20
+)
+
+// likeLogAge is how long a shown total stays in the log: long after the counter itself is on disk, see embeddedSync.
+const likeLogAge = 5 * time.Minute
+
+const nodesAge = 7 * 24 * time.Hour
+
+// openStreams creates what is missing and brings what is there to this configuration.
+func (f *Fabric) openStreams(ctx context.Context) error {
+	replicas := f.cfg.Replicas
+	if replicas == 0 {
+		replicas = 1
+		if f.server == nil {
+			replicas = min(3, len(f.live.Servers()))
+		}
+	}
+	// Written behind: R1 only, and only where the server would otherwise sync each write (see doc.go).
+	likesMode := jetstream.DefaultPersistMode
+	if f.server != nil {
+		likesMode = jetstream.AsyncPersistMode
+	}
+	streams := []jetstream.StreamConfig{
+		{
+			Name: giftStream, Subjects: []string{giftPrefix + "*"}, Storage: jetstream.FileStorage, Replicas: replicas,
+			Discard: jetstream.DiscardNew, MaxBytes: f.cfg.GiftBytes, MaxAge: f.cfg.GiftAge, Duplicates: f.cfg.GiftRetry,
+			RePublish:   &jetstream.RePublish{Source: giftPrefix + "*", Destination: roomPrefix + "{{wildcard(1)}}." + kindGift},
+			AllowDirect: true, DenyDelete: true,
+		},
+		{
+			Name: recentStream, Subjects: []string{roomPrefix + "*." + kindDanmaku}, Storage: jetstream.MemoryStorage, Replicas: 1,
+			MaxBytes: f.cfg.RecentBytes, MaxAge: f.cfg.RecentAge, MaxMsgsPerSubject: int64(f.cfg.RecentPerRoom),
+			Duplicates: min(f.cfg.RecentAge, time.Minute), AllowDirect: true,
+		},
+		{
+			Name: likesStream, Subjects: []string{likesPrefix + "*"}, Storage: jetstream.FileStorage, Replicas: replicas,
+			AllowMsgCounter: true, MaxMsgsPerSubject: 1, MaxBytes: likesBytes, MaxAge: f.cfg.LikesAge, Duplicates: likeWindow,
+			AllowDirect: true, PersistMode: likesMode,
+		},
+	}
+	if f.server != nil {
+		streams = append(streams, jetstream.StreamConfig{
+			Name: likeLogStream, Subjects: []string{likeLogSubject}, Storage: jetstream.FileStorage, Replicas: 1,
+			MaxBytes: likeLogBytes, MaxAge: likeLogAge, Duplicates: time.Second, AllowDirect: true,
+		})
+	}
+	for _, s := range streams {
+		if _, err := f.js.CreateOrUpdateStream(ctx, s); err != nil {
+			return fmt.Errorf("stream %s: %w", s.Name, err)
+		}
+	}
+	for _, b := range []jetstream.KeyValueConfig{
+		{
+			Bucket: settingsBucket, Storage: jetstream.FileStorage, Replicas: replicas, History: 1, TTL: f.cfg.SettingsAge,
+			MaxBytes:  settingsBytes,
+			RePublish: &jetstream.RePublish{Source: "$KV." + settingsBucket + ".*", Destination: roomPrefix + "{{wildcard(1)}}." + kindSettings},
+		},
+		{Bucket: nodesBucket, Storage: jetstream.FileStorage, Replicas: replicas, History: 1, TTL: nodesAge, MaxBytes: nodesBytes},
+	} {
+		kv, err := f.js.CreateOrUpdateKeyValue(ctx, b)
+		if err != nil {
+			return fmt.Errorf("bucket %s: %w", b.Bucket, err)
+		}
+		if b.Bucket == settingsBucket {
+			f.settings = kv
+		} else {
+			f.nodes = kv
+		}
+	}
+	return nil
+}

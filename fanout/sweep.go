@@ -1,0 +1,153 @@
+package fanout
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"liveroom/protocol"
+)
+
+// sweepBatch is how many rooms one read compares; the server answers at most 1024 subjects at once.
+const sweepBatch = 256
+
+// sweepPause is the least time between two sweeps that were asked for.
+const sweepPause = 250 * time.Millisecond
+
+// requestSweep asks for a sweep soon; it never blocks.
+func (f *Fabric) requestSweep() {
+	select {
+	case f.sweepSoon <- struct{}{}:
+	default: // asked for already
+	}
+}
+
+// sweepLoop compares the subscribed rooms with the store, which finds what no later message would: a stored last
+// gift that was never re-published and whose sender is gone.
+func (f *Fabric) sweepLoop(ctx context.Context) {
+	tick := time.NewTicker(f.cfg.SweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-f.sweepSoon:
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(sweepPause):
+			}
+		}
+		f.sweep(ctx)
+	}
+}
+
+func (f *Fabric) sweep(ctx context.Context) {
+	f.measureLedger(ctx)
+	subs := f.subscriptions()
+	for len(subs) > 0 && ctx.Err() == nil && f.connected() {
+		n := min(len(subs), sweepBatch)
+		if err := f.compare(ctx, subs[:n]); err != nil {
+			if ctx.Err() != nil {
+				return
+			}
+			f.log.Warn("rooms cannot be compared with the store", "err", err)
+			return // the next sweep begins anew
+		}
+		subs = subs[n:]
+	}
+}
+
+// compare tells the rooms that are behind the store.
+func (f *Fabric) compare(ctx context.Context, subs []*Subscription) error {
+	stored := make(map[string]*seen, len(subs))
+	gifts, likes, settings := make([]string, len(subs)), make([]string, len(subs)), make([]string, len(subs))
+	for i, s := range subs {
+		s.countDropped()
+		stored[protocol.Token(s.room)] = &seen{}
+		gifts[i], likes[i], settings[i] = giftSubject(s.room), likesSubject(s.room), settingsSubject(s.room)
+	}
+	each := func(stream string, subjects []string, take func(v *seen, r record)) error {
+		got, err := f.read(ctx, stream, directGet{MultiLast: subjects, Batch: len(subjects)})
+		for _, r := range got {
+			if v := stored[r.Subject[strings.LastIndexByte(r.Subject, '.')+1:]]; v != nil {
+				take(v, r)
+			}
+		}
+		return err
+	}
+	if err := each(giftStream, gifts, func(v *seen, r record) { v.gift = r.Seq }); err != nil {
+		return err
+	}
+	if err := each(likesStream, likes, func(v *seen, r record) { v.likes, _ = parseTotal(r.Data) }); err != nil {
+		return err
+	}
+	err := each(settingsStream, settings, func(v *seen, r record) {
+		v.revision = r.Seq
+		f.renew(ctx, r)
+	})
+	if err != nil {
+		return err
+	}
+	for _, s := range subs {
+		if v := *stored[protocol.Token(s.room)]; s.behind(v) {
+			f.say(s.room, v)
+		}
+	}
+	return nil
+}
+
+// renew writes settings of a room in use again before their age takes them away.
+func (f *Fabric) renew(ctx context.Context, r record) {
+	if time.Since(r.Time) < f.cfg.SettingsAge/2 {
+		return
+	}
+	room := r.Subject[strings.LastIndexByte(r.Subject, '.')+1:]
+	ctx, cancel := f.storeContext(ctx)
+	defer cancel()
+	if _, err := f.settings.Update(ctx, room, r.Data, r.Seq); err != nil {
+		f.log.Debug("settings not renewed; another node or a change was faster", "room", room, "err", err)
+	}
+}
+
+func (f *Fabric) subscriptions() []*Subscription {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	subs := make([]*Subscription, 0, len(f.subs))
+	for _, s := range f.subs {
+		if s.sub != nil {
+			subs = append(subs, s)
+		}
+	}
+	return subs
+}
+
+// LedgerSize is the gift ledger's size and the size at which it refuses gifts, in bytes.
+type LedgerSize struct{ Bytes, Limit int64 }
+
+func (f *Fabric) measureLedger(ctx context.Context) {
+	ctx, cancel := f.storeContext(ctx)
+	defer cancel()
+	s, err := f.js.Stream(ctx, giftStream)
+	if err != nil {
+		f.setLedger(nil)
+		return
+	}
+	info := s.CachedInfo()
+	size := LedgerSize{int64(info.State.Bytes), info.Config.MaxBytes}
+	f.setLedger(&size)
+	f.metrics.giftBytes.Set(float64(size.Bytes))
+	f.metrics.giftLimit.Set(float64(size.Limit))
+	if size.Limit > 0 && size.Bytes > size.Limit/10*8 {
+		f.log.Warn("gift ledger is over 80 % full; at 100 % gifts are refused", "bytes", size.Bytes, "limit", size.Limit)
+	}
+}
+
+// parseTotal reads the body of a counter, {"val":"123"}.
+func parseTotal(b []byte) (int64, error) {
+	digits, _ := strings.CutPrefix(string(b), `{"val":"`)
+	digits, _ = strings.CutSuffix(digits, `"}`)
+	return strconv.ParseInt(digits, 10, 64)
+}
