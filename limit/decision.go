@@ -1,0 +1,60 @@
+package limit
+
+import (
+	"errors"
+	"net/netip"
+	"time"
+)
+
+// ErrNegativeCost tells of a request whose Cost is below zero.
+var ErrNegativeCost = errors.New("limit: the cost is negative")
+
+// Request is what is asked of a Gate.
+type Request struct {
+	// Action is what shall be done.
+	Action Action
+	// Route is the route's template when Action is API: the router's
+	// pattern, never the raw path.
+	Route string
+	// Cost is what rules with cost "value" or "count" charge, >= 0: the value
+	// of a gift, the number of taps. It costs nothing when 0. Other rules
+	// charge one and do not look at it.
+	Cost int64
+	// Role, User, Room and Addr select rules and exemptions. They must come
+	// from a verified identity, never from what the client merely says.
+	Role string
+	User string
+	Room string
+	Addr netip.Addr
+	// Audience is how many are in the room, for tiers.
+	Audience int
+}
+
+// Decision is the answer of a Gate.
+type Decision struct {
+	// Verdict says whether the request goes ahead.
+	Verdict Verdict
+	// Scope and Rule name what decided: the rule that refuses for longest,
+	// the one that degraded, else the one with the least left. Rule is empty
+	// when every rule was exempt.
+	Scope Scope
+	Rule  string
+	// RetryAfter is the exact wait after which the same request would not be
+	// rejected if nobody else came, Never when no wait helps, 0 unless
+	// rejected. Put jitter on it before a client sees it: see Jitter.
+	RetryAfter time.Duration
+	// Remaining is how many more such tokens Rule grants at this instant
+	// after this decision.
+	Remaining int64
+	// Counted is how much of Request.Cost counts: all of it when allowed, a
+	// part, perhaps 0, when a rule that folds degrades, 0 when rejected.
+	Counted int64
+}
+
+// Err returns ErrNegativeCost when the verdict is Invalid, else nil.
+func (d Decision) Err() error {
+	if d.Verdict == Invalid {
+		return ErrNegativeCost
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+// Package limit is a rate-limiting library for live platforms: token buckets
+// that live in what they limit, rules that are data, and a gate that asks any
+// number of them and spends from all or from none.
+//
+// # The one idea
+//
+// A bucket's state is one integer, the instant at which it will be full,
+// counted in units so fine that every rate is exact: three a second or twenty
+// in thirty seconds grant their k-th token at its ideal nanosecond, and any
+// window of length w admits at most burst + rate*w, whatever the order in
+// which callers arrive and however old their readings of the clock are.
+//
+// # How an owner asks
+//
+// Whatever is limited embeds a Subject. There is no table to look it up in and
+// nothing to clean up: it dies with its owner.
+//
+//	type Session struct {
+//		limits limit.Subject // limit.Subject{Scope: limit.ScopeConn}
+//		...
+//	}
+//
+// The server makes one Gate from a rule set and asks it for each request with
+// the subjects concerned: the connection, the user, the user in this room, the
+// room, in the order of their Scope. All of them are charged, or none is.
+//
+//	now := gate.Now()
+//	d := gate.Decide(now, &limit.Request{Action: limit.Danmaku, Role: role, Room: id, Audience: online},
+//		&session.limits, &user.limits, &seat.limits, &room.limits)
+//	switch d.Verdict {
+//	case limit.Allow:   // publish it
+//	case limit.Degrade: // echo it to its sender alone; of likes, count d.Counted
+//	case limit.Reject:  // answer d.Scope, d.Rule and limit.Jitter(d.RetryAfter)
+//	}
+//
+// An owner that may come back under the same name, such as a user whose last
+// session left, is kept until Subject.Full says that forgetting it refills
+// nothing.
+//
+// # Rules
+//
+// Parse reads a Spec from YAML or JSON, Default returns the one that ships,
+// Compile checks it whole and lists every fault with its path. Gate.Swap puts a
+// compiled set in force while decisions go on; levels are kept.
+//
+// # Concurrency
+//
+// Everything exported is safe for concurrent use. A decision locks the
+// subjects it was given, in the order of their scopes, for some tens of
+// nanoseconds; it starts no goroutine, reads no clock, does no I/O and does
+// not allocate. Time is an argument everywhere.
+//
+// # What it does not do
+//
+// It does not wait, queue or sleep for a caller, it exports no metrics of its
+// own (Gate.Counts feeds a collector), and one Gate knows one process: rules
+// marked cluster hold here for this node alone.
+package limit

@@ -1,0 +1,114 @@
+package limit
+
+import "maps"
+
+// Rules is a compiled rule set: immutable, safe for use by any number of
+// goroutines. A Gate puts it in force.
+type Rules struct {
+	version int64
+	classes []string // role names; class 0 is every other role
+	scopes  [scopeCount]scopeRules
+	actions [actionCount]*lists
+	routes  map[string]*lists
+	every   []*lists // those of actions and routes, by id
+	byName  map[string]*rule
+}
+
+// scopeRules is what a subject of the scope keeps.
+type scopeRules struct {
+	rules []*rule
+	cells int
+	// span is the smallest of the rules' spans, in nanoseconds.
+	span int64
+}
+
+// lists holds the rules asked for one action, by scope, in order.
+type lists struct {
+	of [scopeCount]list
+	// name is the action's, with the template for a route.
+	name string
+	// id numbers the lists of a set, from 0.
+	id int
+}
+
+// list is sorted by specificity, priority and name.
+type list struct {
+	rules []*rule
+	// grouped lists hold rules of unequal rank or with patterns: only the
+	// first group of equal rank in which a rule matches applies.
+	grouped bool
+}
+
+// group returns the rules of the rank that applies, of which those count that
+// match.
+func (l *list) group(class uint8, room string) []*rule {
+	if !l.grouped {
+		return l.rules
+	}
+	for i, r := range l.rules {
+		if r.matches(class, room) {
+			end := i + 1
+			for end < len(l.rules) && l.rules[end].rank == r.rank {
+				end++
+			}
+			return l.rules[i:end]
+		}
+	}
+	return nil
+}
+
+// Version returns the set's version.
+func (r *Rules) Version() int64 { return r.version }
+
+// Rule returns the rule of that name as it was written, with defaults filled
+// in, and whether there is one.
+func (r *Rules) Rule(name string) (Rule, bool) {
+	c, ok := r.byName[name]
+	if !ok {
+		return Rule{}, false
+	}
+	return *c.spec, true
+}
+
+// All returns every rule as it was written, with defaults filled in, in the
+// order in which decisions ask: by scope, then most specific first, then
+// priority, then name.
+func (r *Rules) All() []Rule {
+	var all []Rule
+	for _, s := range r.scopes {
+		for _, c := range s.rules {
+			all = append(all, *c.spec)
+		}
+	}
+	return all
+}
+
+// Names returns the set of rule names.
+func (r *Rules) Names() map[string]bool {
+	names := make(map[string]bool, len(r.byName))
+	for name := range maps.Keys(r.byName) {
+		names[name] = true
+	}
+	return names
+}
+
+// class returns the class of a role.
+func (r *Rules) class(role string) uint8 {
+	for i, name := range r.classes {
+		if name == role {
+			return uint8(i)
+		}
+	}
+	return 0
+}
+
+// lists returns the rules asked for q. A route without rules of its own is
+// asked by the rules for api as a whole.
+func (r *Rules) lists(q *Request) *lists {
+	if q.Route != "" && q.Action == API {
+		if own, ok := r.routes[q.Route]; ok {
+			return own
+		}
+	}
+	return r.actions[q.Action]
+}
