@@ -1,7 +1,8 @@
 // Package fanout carries a room's messages between nodes, and keeps what must outlive a node: gifts, like totals and
 // room settings. A node alone uses the same path over a NATS server embedded in its own process.
 //
-// The one idea: everything that concerns a room arrives on one subscription, lr.room.<room>.>, and so in one order.
+// The one idea: everything that concerns a room arrives on one subscription, lr.room.<room>.>, and so in one order on each node (the same on all nodes for what one node
+// publishes, and for gifts).
 // What is stored comes back the same way, because the streams re-publish onto the room's subjects; what was lost on
 // the way is noticed by comparing sequences, and read from the store before anything that follows is delivered.
 //

@@ -1,0 +1,144 @@
+package fanout
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"liveroom/protocol"
+)
+
+// counter is a Handler that counts danmaku and says when it has as many as it is told.
+type counter struct {
+	seen atomic.Int64
+	want atomic.Int64
+	done chan struct{}
+}
+
+func (c *counter) Danmaku([]byte) {
+	if c.seen.Add(1) == c.want.Load() {
+		c.done <- struct{}{}
+	}
+}
+func (*counter) Control([]byte)           {}
+func (*counter) Gift(protocol.StoredGift) {}
+func (*counter) Likes(int64)              {}
+func (*counter) Settings([]byte, uint64)  {}
+
+const benchEvent = `{"ev":"danmaku","mid":"01J9Z3","user":{"id":"u1","name":"Ann"},"text":"hello hello hello he","ts":1790000000000}`
+
+func benchRoom(b *testing.B) (*Fabric, *counter) {
+	f := open(b, Config{NodeID: "n1", DataDir: b.TempDir()})
+	c := &counter{done: make(chan struct{}, 1)}
+	s, err := f.Subscribe(testContext(b), "demo", c)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(s.Close)
+	return f, c
+}
+
+// BenchmarkDanmakuLatency is one danmaku at a time, from the call to the handler.
+func BenchmarkDanmakuLatency(b *testing.B) {
+	f, c := benchRoom(b)
+	for b.Loop() {
+		c.want.Add(1)
+		if err := f.PublishDanmaku("demo", []byte(benchEvent)); err != nil {
+			b.Fatal(err)
+		}
+		<-c.done
+	}
+}
+
+// BenchmarkDanmakuThroughput publishes in bursts of 1000 and waits for the last; one op is one danmaku.
+func BenchmarkDanmakuThroughput(b *testing.B) {
+	f, c := benchRoom(b)
+	const burst = 1000
+	sent := 0
+	for b.Loop() {
+		if sent%burst == 0 {
+			c.want.Store(int64(sent + burst))
+		}
+		sent++
+		if err := f.PublishDanmaku("demo", []byte(benchEvent)); err != nil {
+			b.Fatal(err)
+		}
+		if sent%burst == 0 {
+			<-c.done
+		}
+	}
+	b.StopTimer()
+	c.want.Store(int64(sent))
+	eventually(b, "all arrive", func() bool { return c.seen.Load() == int64(sent) })
+}
+
+func BenchmarkStoreGift(b *testing.B) {
+	for _, parallel := range []int{1, 16} {
+		b.Run(fmt.Sprint("senders=", parallel), func(b *testing.B) {
+			f, _ := benchRoom(b)
+			ctx := testContext(b)
+			var n atomic.Int64
+			b.SetParallelism(parallel)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if _, err := f.StoreGift(ctx, "demo", "u1", fmt.Sprint("c", n.Add(1)), []byte(benchEvent)); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkSubscribe is the opening and closing of a room, with the reading of its state.
+func BenchmarkSubscribe(b *testing.B) {
+	f := open(b, Config{NodeID: "n1", DataDir: b.TempDir()})
+	ctx, c := testContext(b), &counter{}
+	for b.Loop() {
+		s, err := f.Subscribe(ctx, "demo", c)
+		if err != nil {
+			b.Fatal(err)
+		}
+		s.Close()
+	}
+}
+
+// BenchmarkRecent reads the last 200 danmaku of one room among 500 as busy ones.
+func BenchmarkRecent(b *testing.B) {
+	f := open(b, Config{NodeID: "n1", DataDir: b.TempDir()})
+	ctx := testContext(b)
+	for range 200 {
+		for r := range 500 {
+			if err := f.PublishDanmaku(fmt.Sprint("room", r), []byte(benchEvent)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	eventually(b, "the stream has all", func() bool {
+		got, err := f.Recent(ctx, "room499", time.Time{}, 200)
+		return err == nil && len(got) == 200
+	})
+	for b.Loop() {
+		if got, err := f.Recent(ctx, "room250", time.Time{}, 200); err != nil || len(got) != 200 {
+			b.Fatal(len(got), err)
+		}
+	}
+}
+
+// BenchmarkFlushLikes stores and announces the likes of 1000 rooms; one op is all of them.
+func BenchmarkFlushLikes(b *testing.B) {
+	f := open(b, Config{NodeID: "n1", DataDir: b.TempDir(), LikesGather: time.Hour})
+	ctx := testContext(b)
+	for b.Loop() {
+		for r := range 1000 {
+			if err := f.AddLikes(fmt.Sprint("room", r), 3); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := f.flushLikes(ctx); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

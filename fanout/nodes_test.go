@@ -1,0 +1,262 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// node opens a node on a server of the test.
+func node(t *testing.T, s *server.Server, id string) *Fabric {
+	t.Helper()
+	return open(t, nodeConfig(s, id))
+}
+
+func nodeConfig(s *server.Server, id string) Config {
+	return Config{
+		NodeID: id, URLs: []string{s.ClientURL()}, SweepEvery: never,
+		AnnounceEvery: 50 * time.Millisecond, NodeTimeout: 500 * time.Millisecond,
+	}
+}
+
+// has makes the node announce these counts.
+func has(f *Fabric, rooms map[string]int) {
+	f.Announce(func() iter.Seq2[string, int] { return maps.All(rooms) })
+}
+
+// CASES 13: what one sender publishes keeps its order everywhere. Between senders on different nodes NATS promises none.
+func TestSendersKeepTheirOrderOnAllNodes(t *testing.T) {
+	s := natsServer(t)
+	n1, n2 := node(t, s, "n1"), node(t, s, "n2")
+	l1, _ := subscribe(t, n1, "demo")
+	l2, _ := subscribe(t, n2, "demo")
+	const senders, each = 4, 500
+	var wg sync.WaitGroup
+	for sender := range senders {
+		f := []*Fabric{n1, n2}[sender%2]
+		wg.Go(func() {
+			for i := range each {
+				if err := f.PublishDanmaku("demo", fmt.Append(nil, sender, " ", i)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i, l := range []*listener{l1, l2} {
+		next := [senders]int{}
+		for range senders * each {
+			e := receive(t, l.events)
+			var sender, number int
+			if _, err := fmt.Sscanf(e, "danmaku %d %d", &sender, &number); err != nil || next[sender] != number {
+				t.Fatalf("node %d: %q after %d of that sender: %v", i+1, e, next[sender], err)
+			}
+			next[sender]++
+		}
+	}
+}
+
+// CASES 12, for gifts: all of them on all nodes, once, in order, from whichever node.
+func TestConcurrentGiftsReachAllNodes(t *testing.T) {
+	s := natsServer(t)
+	nodes := []*Fabric{node(t, s, "n1"), node(t, s, "n2")}
+	l1, _ := subscribe(t, nodes[0], "demo")
+	l2, _ := subscribe(t, nodes[1], "demo")
+	const senders, each = 20, 25
+	var wg sync.WaitGroup
+	for sender := range senders {
+		wg.Go(func() {
+			for i := range each {
+				id := fmt.Sprint(sender, ".", i)
+				if _, err := nodes[sender%2].StoreGift(testContext(t), "demo", "u", id, []byte(id)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i, l := range []*listener{l1, l2} {
+		seen, prev := map[string]bool{}, uint64(0)
+		for range senders * each {
+			g := receive(t, l.gifts)
+			if g.Prev != prev || g.Seq <= prev || seen[string(g.Event)] {
+				t.Fatalf("node %d: gift %d after %d, said to be after %d", i+1, g.Seq, prev, g.Prev)
+			}
+			prev, seen[string(g.Event)] = g.Seq, true
+		}
+	}
+}
+
+// CASES 22: a node that joins after another's death has all gifts, in order, none twice.
+func TestResumeOnAnotherNode(t *testing.T) {
+	s := natsServer(t)
+	n1, n2 := openUnclosed(t, nodeConfig(s, "n1")), node(t, s, "n2")
+	l, _ := subscribe(t, n1, "demo")
+	var want []uint64
+	for i := range 10 {
+		want = append(want, storeGift(t, n1, "demo", "u", fmt.Sprint(i), "x").Seq)
+		receive(t, l.gifts)
+	}
+	kill(n1)
+	_, sub := subscribe(t, n2, "demo")
+	gifts, err := n2.Gifts(testContext(t), "demo", want[3], 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(gifts) != 6 || gifts[0].Prev != want[3] || gifts[5].Seq != want[9] || sub.Opening().LastGift != want[9] {
+		t.Errorf("gifts after %d: %+v, opening %+v", want[3], gifts, sub.Opening())
+	}
+}
+
+// kill ends a node without a goodbye.
+func kill(f *Fabric) {
+	f.stop()
+	f.loops.Wait()
+	f.shut()
+}
+
+// CASES 10: a killed node's users are gone in time, and its reused id hides nothing.
+func TestPresence(t *testing.T) {
+	s := natsServer(t)
+	n1, n2 := openUnclosed(t, nodeConfig(s, "n1")), node(t, s, "n2")
+	has(n1, map[string]int{"demo": 100, "other": 1})
+	has(n2, map[string]int{"demo": 7})
+	eventually(t, "n2 sees n1", func() bool { return n2.Online("demo") == 100 && n2.Online("other") == 1 })
+	eventually(t, "n1 sees n2", func() bool { return n1.Online("demo") == 7 })
+	if got := n2.Nodes(); !slices.Equal(got, []string{"n1"}) {
+		t.Errorf("nodes %v", got)
+	}
+
+	kill(n1)
+	killed := time.Now()
+	eventually(t, "n1 is gone", func() bool { return n2.Online("demo") == 0 && len(n2.Rooms()) == 0 })
+	if took := time.Since(killed); took > time.Second {
+		t.Errorf("gone after %v, timeout %v", took, n2.cfg.NodeTimeout)
+	}
+
+	first := n1.incarnation
+	n1 = openUnclosed(t, nodeConfig(s, "n1"))
+	if n1.incarnation <= first {
+		t.Errorf("incarnation %d after %d", n1.incarnation, first)
+	}
+	has(n1, map[string]int{"demo": 3})
+	eventually(t, "n1 is back", func() bool { return n2.Online("demo") == 3 })
+
+	killed = time.Now()
+	kill(n1) // and at once another under its id
+	n1 = openUnclosed(t, nodeConfig(s, "n1"))
+	has(n1, map[string]int{"other": 5})
+	eventually(t, "only the new one counts", func() bool { return n2.Online("demo") == 0 && n2.Online("other") == 5 })
+
+	closeNow(t, n1)
+	if n := n2.Online("other"); n != 0 {
+		eventually(t, "goodbye at once", func() bool { return n2.Online("other") == 0 })
+	}
+}
+
+// A node with more rooms than one announcement holds is counted whole.
+func TestPresenceInParts(t *testing.T) {
+	s := natsServer(t)
+	n1, n2 := node(t, s, "n1"), node(t, s, "n2")
+	rooms := map[string]int{}
+	for i := range announceRooms*2 + 1 {
+		rooms[fmt.Sprint("room", i)] = 1 + i%9
+	}
+	has(n1, rooms)
+	eventually(t, "all rooms are known", func() bool { return len(n2.Rooms()) == len(rooms) })
+	if !maps.Equal(n2.Rooms(), rooms) {
+		t.Error("counts differ")
+	}
+}
+
+func TestSettingsReachAllNodes(t *testing.T) {
+	s := natsServer(t)
+	n1, n2 := node(t, s, "n1"), node(t, s, "n2")
+	l, _ := subscribe(t, n2, "demo")
+	ctx := testContext(t)
+	rev, err := n1.PutSettings(ctx, "demo", []byte("one"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := receive(t, l.settings); got != (setting{"one", rev}) {
+		t.Errorf("%+v", got)
+	}
+	for name, put := range map[string]func() (uint64, error){
+		"create again": func() (uint64, error) { return n2.PutSettings(ctx, "demo", []byte("x"), 0) },
+		"old revision": func() (uint64, error) { return n2.PutSettings(ctx, "demo", []byte("x"), rev+9) },
+	} {
+		if _, err := put(); !errors.Is(err, ErrConflict) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	rev2, err := n2.PutSettings(ctx, "demo", []byte("two"), rev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := receive(t, l.settings); got != (setting{"two", rev2}) {
+		t.Errorf("%+v", got)
+	}
+	if payload, r, err := n1.Settings(ctx, "demo"); err != nil || string(payload) != "two" || r != rev2 {
+		t.Errorf("%q %d %v", payload, r, err)
+	}
+}
+
+// Settings of a room in use do not age away.
+func TestSettingsAreRenewed(t *testing.T) {
+	f := open(t, Config{NodeID: "n1", DataDir: t.TempDir(), SweepEvery: never})
+	l, s := subscribe(t, f, "demo")
+	ctx := testContext(t)
+	rev, err := f.PutSettings(ctx, "demo", []byte("title"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	receive(t, l.settings)
+	f.renew(ctx, record{Subject: settingsSubject("demo"), Seq: rev, Time: time.Now().Add(-f.cfg.SettingsAge * 2 / 3), Data: []byte("title")})
+	if got := receive(t, l.settings); got.payload != "title" || got.revision <= rev {
+		t.Errorf("%+v", got)
+	}
+	rev = s.revision.Load()
+	f.renew(ctx, record{Subject: settingsSubject("demo"), Seq: rev, Time: time.Now(), Data: []byte("title")})
+	if _, now, err := f.Settings(ctx, "demo"); err != nil || now != rev {
+		t.Errorf("young settings were renewed: %d, %v", now, err)
+	}
+}
+
+func TestLikesOfAllNodesAreSummed(t *testing.T) {
+	s := natsServer(t)
+	n1, n2 := node(t, s, "n1"), node(t, s, "n2")
+	l, _ := subscribe(t, n2, "demo")
+	const each = 200
+	var wg sync.WaitGroup
+	for _, f := range []*Fabric{n1, n2} {
+		wg.Go(func() {
+			for range each {
+				if err := f.AddLikes("demo", 3); err != nil {
+					t.Error(err)
+				}
+				if err := f.flushLikes(context.Background()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for total := int64(0); total < 2*each*3; {
+		next := receive(t, l.likes)
+		if next <= total {
+			t.Fatalf("likes fell from %d to %d", total, next)
+		}
+		total = next
+	}
+	if total, err := n1.Likes(testContext(t), "demo"); err != nil || total != 2*each*3 {
+		t.Errorf("likes %d, %v", total, err)
+	}
+}

@@ -1,0 +1,278 @@
+package fanout
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+// proxy stands between a node and its server, and swallows what the server says when it is told to.
+type proxy struct {
+	net.Listener
+	target  string
+	swallow atomic.Bool
+
+	mu    sync.Mutex
+	conns []net.Conn
+	wg    sync.WaitGroup
+}
+
+func newProxy(t *testing.T, target string) *proxy {
+	t.Helper()
+	u, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{Listener: l, target: u.Host}
+	p.wg.Go(p.accept)
+	t.Cleanup(func() {
+		_ = p.Listener.Close()
+		p.cut()
+		p.wg.Wait()
+	})
+	return p
+}
+
+func (p *proxy) url() string { return "nats://" + p.Addr().String() }
+
+func (p *proxy) accept() {
+	for {
+		client, err := p.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", p.target)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.conns = append(p.conns, client, server)
+		p.mu.Unlock()
+		p.wg.Go(func() { pipe(server, client, nil) })
+		p.wg.Go(func() { pipe(client, server, &p.swallow) })
+	}
+}
+
+func pipe(dst, src net.Conn, swallow *atomic.Bool) {
+	defer func() { _, _ = dst.Close(), src.Close() }()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := src.Read(buf)
+		if err != nil {
+			return
+		}
+		if swallow != nil && swallow.Load() {
+			continue
+		}
+		if _, err := dst.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// cut breaks all connections.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		_ = c.Close()
+	}
+	p.conns = nil
+}
+
+// CASES 16: connected, publishes succeed, nothing is delivered: noticed, not ready, connected anew.
+func TestDeafConnectionIsNoticedAndReplaced(t *testing.T) {
+	p := newProxy(t, natsServer(t).ClientURL())
+	f := open(t, Config{
+		NodeID: "n1", URLs: []string{p.url()}, ProbeEvery: 20 * time.Millisecond, ProbeTimeout: 200 * time.Millisecond,
+	})
+	l, _ := subscribe(t, f, "demo")
+	if err := f.Health().Err(); err != nil {
+		t.Fatal(err)
+	}
+	p.swallow.Store(true)
+	eventually(t, "the silence is noticed", func() bool { return f.Health().Err() != nil })
+	eventually(t, "the connection is replaced", func() bool { return testutil.ToFloat64(f.metrics.deaf) > 0 })
+	p.swallow.Store(false)
+	p.cut() // those that were opened while it swallowed never got the server's greeting
+	eventually(t, "the node is well", func() bool { return f.Health().Err() == nil })
+	if err := f.PublishDanmaku("demo", []byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if got := receive(t, l.events); got != "danmaku hello" {
+		t.Error(got)
+	}
+}
+
+// A gift whose answer is lost has an unknown outcome; the same id tells it later.
+func TestGiftWithoutAnAnswerIsUnknown(t *testing.T) {
+	p := newProxy(t, natsServer(t).ClientURL())
+	f := open(t, Config{NodeID: "n1", URLs: []string{p.url()}, StoreTimeout: 300 * time.Millisecond, SweepEvery: never})
+	l, _ := subscribe(t, f, "demo")
+	p.swallow.Store(true)
+	if _, err := f.StoreGift(testContext(t), "demo", "u", "c", []byte("rose")); !errors.Is(err, ErrUnknown) {
+		t.Fatal(err)
+	}
+	p.swallow.Store(false)
+	r := storeGift(t, f, "demo", "u", "c", "rose")
+	if !r.Duplicate {
+		t.Error("the gift was stored twice")
+	}
+	if g := receive(t, l.gifts); g.Seq != r.Seq {
+		t.Errorf("%+v, want %d", g, r.Seq)
+	}
+	for result, want := range map[string]float64{"unknown": 1, "duplicate": 1, "stored": 0, "refused": 0} {
+		if got := testutil.ToFloat64(f.metrics.gifts.WithLabelValues(result)); got != want {
+			t.Errorf("%s: %v, want %v", result, got, want)
+		}
+	}
+}
+
+// A connection that breaks while a gift is under way leaves it unknown, not refused.
+func TestGiftOverABrokenConnectionIsUnknown(t *testing.T) {
+	s := natsServer(t)
+	other := node(t, s, "n2")
+	p := newProxy(t, s.ClientURL())
+	f := open(t, Config{NodeID: "n1", URLs: []string{p.url()}, SweepEvery: never})
+	p.swallow.Store(true)
+	done := make(chan error)
+	go func() {
+		_, err := f.StoreGift(testContext(t), "demo", "u", "c", []byte("rose"))
+		done <- err
+	}()
+	eventually(t, "the gift is stored", func() bool {
+		last, err := other.LastGift(testContext(t), "demo")
+		return err == nil && last > 0
+	})
+	p.cut()
+	if err := receive(t, done); !errors.Is(err, ErrUnknown) {
+		t.Error(err)
+	}
+}
+
+// CASES 17 and "reconnect never replays": over a restart of the broker each acknowledged gift arrives once, the rest
+// is told to try again, and no danmaku of before arrives after.
+func TestBrokerRestart(t *testing.T) {
+	dir := t.TempDir()
+	s := natsServerAt(t, dir, -1)
+	port := s.Addr().(*net.TCPAddr).Port
+	cfg := Config{NodeID: "n1", URLs: []string{s.ClientURL()}, StoreTimeout: 500 * time.Millisecond, LikesGather: 5 * time.Millisecond}
+	f := open(t, cfg)
+	l, _ := subscribe(t, f, "demo")
+
+	acked := map[uint64]string{}
+	unknown := map[string]bool{}
+	gift := func(id string) {
+		switch r, err := f.StoreGift(testContext(t), "demo", "u", id, []byte(id)); {
+		case err == nil:
+			acked[r.Seq] = id
+			delete(unknown, id)
+		case errors.Is(err, ErrUnknown):
+			unknown[id] = true
+		case !errors.Is(err, ErrRefused):
+			t.Error(err)
+		}
+	}
+	for i := range 20 {
+		gift(fmt.Sprint("before", i))
+	}
+	stopNats(s)
+	for i := range 5 {
+		gift(fmt.Sprint("away", i))
+	}
+	refused := 0
+	eventually(t, "danmaku are refused", func() bool {
+		err := f.PublishDanmaku("demo", []byte("old"))
+		if errors.Is(err, ErrDisconnected) {
+			refused++
+		}
+		return refused >= 50
+	})
+	if err := f.AddLikes("demo", 5); err != nil {
+		t.Fatal(err)
+	}
+	natsServerAt(t, dir, port)
+	eventually(t, "connected again", func() bool { return f.Health().Err() == nil })
+	for id := range unknown {
+		gift(id)
+	}
+	for i := range 20 {
+		gift(fmt.Sprint("after", i))
+	}
+	if len(unknown) > 0 || len(acked) < 40 {
+		t.Errorf("%d acknowledged, unknown %v", len(acked), unknown)
+	}
+	if err := f.PublishDanmaku("demo", []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	for range acked {
+		g := receive(t, l.gifts)
+		if acked[g.Seq] != string(g.Event) {
+			t.Errorf("gift %d is %q, acknowledged as %q", g.Seq, g.Event, acked[g.Seq])
+		}
+	}
+	if got := receive(t, l.events); got != "danmaku new" {
+		t.Errorf("after the restart %q arrives", got)
+	}
+	if total := receive(t, l.likes); total != 5 {
+		t.Errorf("likes that waited: %d", total)
+	}
+}
+
+// CASES 20: what a slow handler loses is counted exactly, and gifts among it come from the ledger.
+func TestSlowHandlerLosesAndCounts(t *testing.T) {
+	f := open(t, Config{NodeID: "n1", DataDir: t.TempDir(), PendingMessages: 10, SweepEvery: never})
+	h := &slowHandler{listener: newListener(), hold: make(chan struct{})}
+	s, err := f.Subscribe(testContext(t), "demo", h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const sent = 100
+	for i := range sent {
+		if err := f.PublishDanmaku("demo", fmt.Append(nil, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gift := storeGift(t, f, "demo", "u", "c", "rose") // after which all 100 have reached the client
+	eventually(t, "drops are noticed", func() bool { return testutil.ToFloat64(f.metrics.pending) > 0 })
+	close(h.hold)
+	if g := receive(t, h.gifts); g.Seq != gift.Seq {
+		t.Errorf("gift %+v, want %d", g, gift.Seq)
+	}
+	if err := f.PublishControl("demo", []byte("end")); err != nil {
+		t.Fatal(err)
+	}
+	got := 0
+	for receive(t, h.events) != "control end" {
+		got++
+	}
+	s.countDropped()
+	// The gift itself was dropped too: the missing danmaku, and one.
+	if dropped := int(testutil.ToFloat64(f.metrics.pending)); dropped != sent-got+1 {
+		t.Errorf("%d of %d danmaku arrived, %d messages counted as dropped", got, sent, dropped)
+	}
+}
+
+// slowHandler does nothing before hold is closed.
+type slowHandler struct {
+	*listener
+	hold chan struct{}
+}
+
+func (h *slowHandler) Danmaku(event []byte) {
+	<-h.hold
+	h.listener.Danmaku(event)
+}
