@@ -1,0 +1,161 @@
+package room
+
+import (
+	"hash/maphash"
+	"time"
+
+	"liveroom/limit"
+	"liveroom/protocol"
+)
+
+// answers is a user's memory of what it was answered: the same id sent again gets the first answer again, and the same
+// id with another content is a conflict. Only answers that stand for an effect are remembered (200, 202, and a gift
+// whose outcome is unknown); a refusal may be sent again as it is. Bounded in number and age. Guarded by User.mu.
+type answers struct {
+	list []*answer // by the time they began
+	most int
+}
+
+// answer is one request's.
+type answer struct {
+	room, id string
+	content  uint64
+	expires  limit.Instant
+	state    answerState
+	done     chan struct{} // closed when settled; made by the first who waits
+	ack      protocol.Ack
+	gift     *pendingGift // of a gift whose outcome is unknown, to store again without asking the gate again
+}
+
+type answerState uint8
+
+const (
+	inFlight answerState = iota // somebody works on it
+	unknown                     // a gift that may have been stored: whoever comes next works on it
+	settled
+)
+
+// found tells what the memory had.
+type found uint8
+
+const (
+	foundNothing  found = iota // a new entry: the caller works on it and ends it
+	foundUnknown               // the caller takes the work up again
+	foundAnswer                // entry.ack is the first answer
+	foundWork                  // somebody works on it: wait for entry.done
+	foundConflict              // the id was used for something else
+	foundFull                  // everything remembered is still in flight
+)
+
+var contentSeed = maphash.MakeSeed()
+
+// contentOf condenses what a request asks for. Two requests with one id and different content differ in it but for one
+// case in 2^64.
+func contentOf(req *protocol.Request) uint64 {
+	var h maphash.Hash
+	h.SetSeed(contentSeed)
+	h.WriteString(string(req.Op))
+	h.WriteByte(0)
+	h.WriteString(req.Text)
+	h.WriteByte(0)
+	h.WriteString(req.Color)
+	h.WriteByte(0)
+	h.WriteString(string(req.Mode))
+	h.WriteByte(0)
+	h.WriteString(req.Gift)
+	h.WriteByte(byte(req.Count))
+	h.WriteByte(byte(req.Count >> 8))
+	return h.Sum64()
+}
+
+// begin looks an id up and makes an entry when there is none. keep is how long a new entry stays.
+func (a *answers) begin(now limit.Instant, room, id string, content uint64, keep time.Duration) (*answer, found) {
+	a.expire(now)
+	for i := len(a.list) - 1; i >= 0; i-- {
+		e := a.list[i]
+		if e.id != id || e.room != room {
+			continue
+		}
+		switch {
+		case e.content != content:
+			return e, foundConflict
+		case e.state == settled:
+			return e, foundAnswer
+		case e.state == unknown:
+			e.state = inFlight
+			return e, foundUnknown
+		}
+		if e.done == nil {
+			e.done = make(chan struct{})
+		}
+		return e, foundWork
+	}
+	if len(a.list) >= a.most && !a.evict() {
+		return nil, foundFull
+	}
+	e := &answer{room: room, id: id, content: content, expires: now.Add(keep)}
+	a.list = append(a.list, e)
+	return e, foundNothing
+}
+
+// end settles e with ack, wakes who waits, and forgets what had no effect.
+func (a *answers) end(e *answer, ack protocol.Ack) {
+	e.ack = ack
+	e.state = settled
+	switch {
+	case ack.Code == protocol.OK || ack.Code == protocol.Degraded:
+		e.gift = nil
+	case e.gift != nil:
+		e.state = unknown
+		e.expires = e.gift.until
+	default:
+		a.forget(e)
+	}
+	if e.done != nil {
+		close(e.done)
+		e.done = nil
+	}
+}
+
+func (a *answers) forget(e *answer) {
+	for i, other := range a.list {
+		if other == e {
+			a.cut(i)
+			return
+		}
+	}
+}
+
+// evict drops the oldest settled entry, else the oldest unknown one, whose gift the ledger still knows.
+func (a *answers) evict() bool {
+	for _, state := range []answerState{settled, unknown} {
+		for i, e := range a.list {
+			if e.state == state {
+				a.cut(i)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (a *answers) cut(i int) {
+	copy(a.list[i:], a.list[i+1:])
+	a.list[len(a.list)-1] = nil
+	a.list = a.list[:len(a.list)-1]
+}
+
+// expire drops what is over its age and not in flight.
+func (a *answers) expire(now limit.Instant) {
+	kept := a.list[:0]
+	for _, e := range a.list {
+		if e.state == inFlight || e.expires > now {
+			kept = append(kept, e)
+		}
+	}
+	clear(a.list[len(kept):])
+	a.list = kept
+	if len(kept) == 0 {
+		a.list = nil
+	}
+}

@@ -1,0 +1,116 @@
+package room
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"liveroom/protocol"
+)
+
+// Session is one viewer's socket. No method blocks or calls back into this package.
+type Session interface {
+	// Open hands over the welcome and what comes with it, events joined by commas, and releases what Deliver was given
+	// since the member joined.
+	Open(events []byte)
+	// Deliver hands over a tick.
+	Deliver(*protocol.Broadcast)
+	Control
+}
+
+// Control is the part of a session that is for it alone.
+type Control interface {
+	// Control hands over events, joined by commas, on the session's own lane: never dropped, closed instead.
+	Control(events []byte)
+	// Close ends the session; only the first call counts.
+	Close(protocol.Refusal)
+}
+
+// Feed takes what the bus delivers to a room. The calls to one feed come one after the other; none of them blocks.
+type Feed interface {
+	Traffic
+	State
+}
+
+// Traffic is the part of a feed that every viewer sees as it is.
+type Traffic interface {
+	// Danmaku takes an encoded event, whose bytes must not change any more.
+	Danmaku(event []byte)
+	// Gift takes a gift in the ledger's order. The bus has filled holes before.
+	Gift(protocol.StoredGift)
+	// Control takes what [Publisher.PublishControl] was given, on this node or another.
+	Control(message []byte)
+}
+
+// State is the part of a feed that replaces what was known.
+type State interface {
+	// Likes takes the room's total over all nodes, after it was stored.
+	Likes(total int64)
+	// Settings takes the room's stored settings with their revision, which grows.
+	Settings(value []byte, revision uint64)
+}
+
+// Bus carries rooms between nodes and keeps what must outlive one.
+type Bus interface {
+	Publisher
+	Ledger
+	Archive
+	SettingsStore
+}
+
+// Publisher is the part of the bus for what is shown and not kept.
+type Publisher interface {
+	// Subscribe makes the bus deliver a room's traffic to feed until stop is called, and returns what is stored of the
+	// room. ctx bounds the call, not the subscription. A call to feed may still be under way when stop returns.
+	Subscribe(ctx context.Context, room string, feed Feed) (o Opening, stop func(), err error)
+	// PublishDanmaku does not block. An error means that nothing was sent.
+	PublishDanmaku(room string, event []byte) error
+	// PublishControl does not block. An error means that nothing was sent.
+	PublishControl(room string, message []byte) error
+}
+
+// Ledger is the part of the bus that gifts are stored in.
+type Ledger interface {
+	// StoreGift returns once the gift is durable. An error that is [ErrRefused] means that nothing was stored and
+	// nothing will be; with any other the outcome is unknown.
+	StoreGift(ctx context.Context, room, user, id string, event []byte) (protocol.Receipt, error)
+	// Gifts returns at most limit stored gifts of the room with a sequence above after, in order.
+	Gifts(ctx context.Context, room string, after uint64, limit int) ([]protocol.StoredGift, error)
+	// Gift returns the room's gift of that sequence, whose Prev need not be filled in.
+	Gift(ctx context.Context, room string, seq uint64) (protocol.StoredGift, error)
+}
+
+// Opening is what is stored of a room when its subscription begins; what comes later comes on the feed.
+type Opening struct {
+	Known    bool   // false: the store did not answer, and the feed gets likes and settings as soon as it does
+	LastGift uint64 // sequence of the room's last gift, 0 for none
+	Likes    int64  // the room's total
+	Settings []byte // nil for none
+	Revision uint64 // of Settings, 0 for none
+}
+
+// Archive is the part of the bus for what may be lost without harm, though not lightly.
+type Archive interface {
+	// Recent returns the room's danmaku since the given time, oldest first, the newest limit of them.
+	Recent(ctx context.Context, room string, since time.Time, limit int) ([][]byte, error)
+	// AddLikes takes delta more likes of the room, stores them before anybody is shown them, and brings the new total on
+	// the feed. It does not wait. After an error nothing counts as taken.
+	AddLikes(room string, delta int64) error
+}
+
+// SettingsStore is the part of the bus that keeps what moderators decide.
+type SettingsStore interface {
+	// Settings returns the value stored last and its revision; nil and 0 when there is none.
+	Settings(ctx context.Context, room string) (value []byte, revision uint64, err error)
+	// PutSettings stores value when the stored revision is still the given one (0: there is none), and returns the new
+	// one; otherwise an error that is [ErrConflict].
+	PutSettings(ctx context.Context, room string, value []byte, revision uint64) (uint64, error)
+}
+
+// Errors that a [Bus] tells apart.
+var (
+	// ErrRefused says that nothing was stored and nothing will be.
+	ErrRefused = errors.New("room: refused by the bus")
+	// ErrConflict says that the settings were changed since the revision that the caller knows.
+	ErrConflict = errors.New("room: settings changed meanwhile")
+)

@@ -1,0 +1,176 @@
+package room
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"liveroom/limit"
+	"liveroom/protocol"
+)
+
+// Config configures a [Hub]. Zero fields take the defaults that are named with them.
+type Config struct {
+	// Bus carries the rooms' traffic and keeps what outlives this node. Required.
+	Bus Bus
+	// Gate decides over buckets; its clock is also the one of ticks and memories, so it must run with the runtime's
+	// timers. Required.
+	Gate *limit.Gate
+	// Verify reads a token for a room when a member refreshes its own. Nil: refresh is refused.
+	Verify func(room, token string) (Identity, *protocol.Error)
+	// Allowances returns what a welcome says about limits, by action. Nil: nothing is said.
+	Allowances func(room string, role protocol.Role) map[string]protocol.Allowance
+	// Elsewhere returns the sessions in a room on other nodes, asked every SweepEvery. Nil: there are none.
+	Elsewhere func(room string) int
+	// Gifts is the catalogue. A gift outside it is not_found.
+	Gifts []protocol.CatalogueGift
+	// Node names this node in welcomes.
+	Node string
+
+	// Now is the wall clock of ts, mutes and tokens. Default: time.Now.
+	Now func() time.Time
+	// MIDs hands out message ids. Default: protocol.NewMIDs().
+	MIDs *protocol.MIDs
+	// Log takes what an operator should read. Default: discarded.
+	Log *slog.Logger
+	// Metrics counts. Default: counted for nobody.
+	Metrics *Metrics
+
+	// AutoCreate lets a join make a room that nobody has seen before.
+	AutoCreate bool
+	// GuestGifts lets guests send gifts.
+	GuestGifts bool
+	// MaxRooms bounds the rooms of this node, idle ones included. Default 20,000.
+	MaxRooms int
+	// MaxUsers bounds the users of this node, those whose buckets are not full again included. Default 250,000.
+	MaxUsers int
+	// MaxText is the longest danmaku in grapheme clusters. Default protocol.MaxTextGraphemes.
+	MaxText int
+
+	// Tick is the shortest time between two flushes of a room. Default 25 ms.
+	Tick time.Duration
+	// HistoryCount is how many danmaku a joining member is shown. Default 50.
+	HistoryCount int
+	// HistoryAge is how old the oldest of them may be. Default 5 minutes.
+	HistoryAge time.Duration
+	// OnlineEvery is the shortest time between two online events of a room. Default 2 s.
+	OnlineEvery time.Duration
+	// LikeEvery is the shortest time between two like events of a room, and between two writes of its likes. Default 1 s.
+	LikeEvery time.Duration
+	// RepeatWithin is how long a user may not say the same again in a room. Default 5 s.
+	RepeatWithin time.Duration
+	// ComboWithin is the longest pause between two gifts of one combo. Default 5 s.
+	ComboWithin time.Duration
+	// AnswersFor is how long a request's first answer is remembered. Default 2 minutes.
+	AnswersFor time.Duration
+	// AnswersKept bounds the answers remembered per user. Default 64.
+	AnswersKept int
+	// ResumeOverlap is how far before a resuming client's last danmaku its history begins. Default 2 s.
+	ResumeOverlap time.Duration
+	// ResumeGifts is how many missed gifts a resuming client is sent at most. Default 500.
+	ResumeGifts int
+	// GiftTimeout bounds the wait for the ledger. Default 3 s.
+	GiftTimeout time.Duration
+	// GiftRetry is how long the ledger remembers a gift's id, told in the welcome. Default 10 minutes.
+	GiftRetry time.Duration
+	// Heartbeat is told in the welcome. Default 25 s.
+	Heartbeat time.Duration
+	// OpenTimeout bounds what the bus is asked when a room is made. Default 5 s.
+	OpenTimeout time.Duration
+	// RoomIdle is how long a room without members stays at least. Default 10 s.
+	RoomIdle time.Duration
+	// SweepEvery is how often idle rooms and users are looked at. Default 1 s.
+	SweepEvery time.Duration
+	// Workers is how many goroutines deliver one flush of a large room. Default: GOMAXPROCS.
+	Workers int
+}
+
+// withDefaults returns a copy in which zero fields have their defaults.
+func (c Config) withDefaults() Config {
+	set(&c.MaxRooms, 20_000)
+	set(&c.MaxUsers, 250_000)
+	set(&c.MaxText, protocol.MaxTextGraphemes)
+	set(&c.HistoryCount, 50)
+	set(&c.AnswersKept, 64)
+	set(&c.ResumeGifts, 500)
+	set(&c.Workers, runtime.GOMAXPROCS(0))
+	set(&c.Tick, 25*time.Millisecond)
+	set(&c.HistoryAge, 5*time.Minute)
+	set(&c.OnlineEvery, 2*time.Second)
+	set(&c.LikeEvery, time.Second)
+	set(&c.RepeatWithin, 5*time.Second)
+	set(&c.ComboWithin, 5*time.Second)
+	set(&c.AnswersFor, 2*time.Minute)
+	set(&c.ResumeOverlap, 2*time.Second)
+	set(&c.GiftTimeout, 3*time.Second)
+	set(&c.GiftRetry, 10*time.Minute)
+	set(&c.Heartbeat, 25*time.Second)
+	set(&c.OpenTimeout, 5*time.Second)
+	set(&c.RoomIdle, 10*time.Second)
+	set(&c.SweepEvery, time.Second)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.MIDs == nil {
+		c.MIDs = protocol.NewMIDs()
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Metrics == nil {
+		c.Metrics = NewMetrics(nil)
+	}
+	return c
+}
+
+func set[T int | time.Duration](field *T, value T) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+// Validate returns every fault of the configuration, joined, each with its field; nil when there is none.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	var faults []error
+	if c.Bus == nil {
+		faults = append(faults, errors.New("room: Bus: required"))
+	}
+	if c.Gate == nil {
+		faults = append(faults, errors.New("room: Gate: required"))
+	}
+	for _, n := range []struct {
+		field string
+		value int
+	}{
+		{"MaxRooms", c.MaxRooms}, {"MaxUsers", c.MaxUsers}, {"MaxText", c.MaxText}, {"HistoryCount", c.HistoryCount},
+		{"AnswersKept", c.AnswersKept}, {"ResumeGifts", c.ResumeGifts}, {"Workers", c.Workers},
+	} {
+		if n.value < 1 {
+			faults = append(faults, fmt.Errorf("room: %s: want at least 1, have %d", n.field, n.value))
+		}
+	}
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{
+		{"Tick", c.Tick}, {"HistoryAge", c.HistoryAge}, {"OnlineEvery", c.OnlineEvery}, {"LikeEvery", c.LikeEvery},
+		{"RepeatWithin", c.RepeatWithin}, {"ComboWithin", c.ComboWithin}, {"AnswersFor", c.AnswersFor},
+		{"ResumeOverlap", c.ResumeOverlap}, {"GiftTimeout", c.GiftTimeout}, {"GiftRetry", c.GiftRetry},
+		{"Heartbeat", c.Heartbeat}, {"OpenTimeout", c.OpenTimeout}, {"RoomIdle", c.RoomIdle}, {"SweepEvery", c.SweepEvery},
+	} {
+		if d.value < time.Millisecond {
+			faults = append(faults, fmt.Errorf("room: %s: want at least 1ms, have %v", d.field, d.value))
+		}
+	}
+	seen := map[string]bool{}
+	for i, g := range c.Gifts {
+		if !protocol.ValidRoom(g.ID) || seen[g.ID] || g.Price < 1 {
+			faults = append(faults, fmt.Errorf("room: Gifts[%d]: want a valid id of its own and a price of 1 or more, have %q, %d", i, g.ID, g.Price))
+		}
+		seen[g.ID] = true
+	}
+	return errors.Join(faults...)
+}

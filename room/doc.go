@@ -1,0 +1,39 @@
+// Package room is a live room on one node: who is in it, what is said in it, and what every viewer sees of it in which
+// order. A [Hub] holds the node's rooms and users.
+//
+// The one idea: everything a room shows comes back to it on one [Feed], is appended to the current tick's batch, and
+// leaves as one [protocol.Broadcast] for all members. The first event after a quiet tick leaves at once; while there is
+// traffic, one flush follows per tick. Admission ([Room.Handle]) and showing ([Room.Feed]) meet only on the bus, so a
+// message takes the same way whether its sender is here, on another node, or a platform's back end.
+//
+// # What a message passes
+//
+// [Room.Handle] asks in this order: the memory of first answers; closed, banned, muted, role; the rules for text or the
+// catalogue; repeated text and slow mode; the gate over connection, user, user in the room and room, all or nothing;
+// then the bus. What is refused has taken nothing from anybody.
+//
+// # Concurrency
+//
+// All exported methods may be called from any goroutine, except that one member's Receive is called from one goroutine
+// at a time. Lock order, each lock a leaf unless an arrow leads on:
+//
+//	Hub.mu  →  User.mu
+//	Hub.mu  →  Room.mu  →  Hub.life
+//
+// Room.stats.mu, answers.mu and Member.mu are leaves, taken with no other lock held. Under a lock there is map and slice work
+// only. Nothing is delivered, published, stored or encoded under one.
+//
+// A room's runner goroutine exists while the room has something to show; there is never more than one, so a room has
+// one order. A room's folder goroutine exists while likes wait for the bus. The hub's sweeper lives as long as the
+// hub. [Hub.Close] waits for all of them.
+//
+// # Memory
+//
+// Rooms go when nobody is in them, nothing is pending and their buckets are full; users when they have no session,
+// their buckets are full and their answers have aged. Both are bounded in number, and at the bound newcomers are
+// refused; nothing live is evicted.
+//
+// # What it does not do
+//
+// It opens no socket, verifies no token, knows neither NATS nor Redis, and stores nothing itself.
+package room

@@ -1,0 +1,88 @@
+package room
+
+import (
+	"context"
+	"errors"
+
+	"liveroom/limit"
+	"liveroom/protocol"
+)
+
+// pendingGift is a gift that was admitted and whose storing is not known to have ended.
+type pendingGift struct {
+	event []byte
+	until limit.Instant // when the ledger forgets its id
+	ts    int64
+	tried bool // the ledger was asked before, so that a refusal now says nothing about then
+}
+
+// gift admits one gift and stores it.
+func (r *Room) gift(ctx context.Context, now limit.Instant, by *Speaker, req *protocol.Request, e *answer) protocol.Ack {
+	if req.ID == "" {
+		return protocol.Refuse(req.ID, protocol.CheckUser("id", req.ID))
+	}
+	kind, ok := r.hub.catalogue[req.Gift]
+	if !ok {
+		return protocol.Refuse(req.ID, &protocol.Error{Reason: protocol.ReasonNotFound, Detail: "gift: not in the catalogue"})
+	}
+	if d := r.ask(now, by, limit.Gift, kind.Price*int64(req.Count)); d.Verdict != limit.Allow {
+		return protocol.Refuse(req.ID, limited(protocol.ReasonRateLimited, d))
+	}
+	g := protocol.Gift{
+		User: protocol.User{ID: by.who.User, Name: by.who.Name, Role: by.who.Role},
+		Gift: req.Gift, Count: req.Count, TS: r.hub.cfg.Now().UnixMilli(),
+		Combo: by.user.combine(by.place, now, r.hub.cfg.ComboWithin, req.Gift, req.Count),
+	}
+	e.gift = &pendingGift{event: protocol.AppendGift(nil, g), until: now.Add(r.hub.cfg.GiftRetry), ts: g.TS}
+	return r.store(ctx, by, req, e)
+}
+
+// store hands an admitted gift to the ledger. It leaves e.gift in place when the outcome is unknown, so that the same id
+// sent again is stored again without asking the gate again.
+func (r *Room) store(ctx context.Context, by *Speaker, req *protocol.Request, e *answer) protocol.Ack {
+	ctx, cancel := context.WithTimeout(ctx, r.hub.cfg.GiftTimeout)
+	defer cancel()
+	receipt, err := r.hub.bus.StoreGift(ctx, r.id, by.who.User, req.ID, e.gift.event)
+	if err != nil {
+		r.hub.troubled("gift is not stored", r.id, err)
+		if errors.Is(err, ErrRefused) && !e.gift.tried {
+			e.gift = nil
+			by.user.takeBack(by.place, req.Gift, req.Count)
+			return protocol.Refuse(req.ID, later(req.Op, protocol.OutcomeRefused))
+		}
+		e.gift.tried = true
+		return protocol.Refuse(req.ID, later(req.Op, protocol.OutcomeUnknown))
+	}
+	if receipt.Duplicate && !e.gift.tried {
+		return r.stored(ctx, by, req, e, receipt)
+	}
+	r.hub.cfg.Metrics.messages[protocol.ClassGift].Inc()
+	return accepted(req.ID, receipt, e.gift.ts)
+}
+
+// stored answers a gift that the ledger has had since before this node can remember.
+func (r *Room) stored(ctx context.Context, by *Speaker, req *protocol.Request, e *answer, receipt protocol.Receipt) protocol.Ack {
+	by.user.takeBack(by.place, req.Gift, req.Count)
+	old, err := r.hub.bus.Gift(ctx, r.id, receipt.Seq)
+	var first protocol.Gift
+	if err == nil {
+		first, err = protocol.ParseGift(old.Event)
+	}
+	if err != nil {
+		r.hub.troubled("stored gift can't be read", r.id, err)
+		e.gift.tried = true
+		return protocol.Refuse(req.ID, later(req.Op, protocol.OutcomeUnknown))
+	}
+	e.gift = nil
+	if first.User.ID != by.who.User || first.Gift != req.Gift || first.Count != req.Count {
+		return protocol.Refuse(req.ID, &protocol.Error{Reason: protocol.ReasonConflict})
+	}
+	return accepted(req.ID, receipt, first.TS)
+}
+
+func accepted(id string, receipt protocol.Receipt, ts int64) protocol.Ack {
+	return protocol.Ack{
+		ID: id, Code: protocol.OK, MID: protocol.GiftMID(receipt.Seq), TS: ts,
+		Seq: receipt.Seq, Duplicate: receipt.Duplicate,
+	}
+}

@@ -1,0 +1,135 @@
+package room
+
+import (
+	"context"
+	"time"
+
+	"liveroom/limit"
+	"liveroom/protocol"
+)
+
+// Handle admits, degrades or refuses one request and returns its one answer. The op is danmaku, gift, like or moderate;
+// any other is a bad_request. A gift waits for the ledger, at most [Config.GiftTimeout]; moderation for the store of
+// settings; nothing else blocks. The same id of the same user gets the first answer again.
+func (r *Room) Handle(ctx context.Context, by *Speaker, req *protocol.Request) protocol.Ack {
+	switch req.Op {
+	case protocol.OpDanmaku, protocol.OpGift, protocol.OpLike, protocol.OpModerate:
+	default:
+		return protocol.Refuse(req.ID, protocol.BadField("op", "danmaku, gift, like or moderate", string(req.Op)))
+	}
+	now := r.hub.gate.Now()
+	e, what, done := by.user.begin(now, r.id, req, r.hub.cfg.AnswersFor)
+	switch what {
+	case foundNothing, foundUnknown:
+		ack := r.fresh(ctx, now, by, req, e)
+		by.user.end(e, ack)
+		r.count(now, by, req, &ack)
+		return ack
+	case foundConflict:
+		return protocol.Refuse(req.ID, &protocol.Error{Reason: protocol.ReasonConflict})
+	case foundFull:
+		return protocol.Refuse(req.ID, later(req.Op, protocol.OutcomeRefused))
+	case foundWork:
+		if !r.awaitAnswer(ctx, done) {
+			return protocol.Refuse(req.ID, later(req.Op, protocol.OutcomeUnknown))
+		}
+	}
+	r.hub.cfg.Metrics.repeats.Inc()
+	ack := by.user.answer(e)
+	ack.Duplicate = ack.Duplicate || req.Op == protocol.OpGift && ack.Code == protocol.OK
+	return ack
+}
+
+// awaitAnswer waits for the first answer of a request that is still under way.
+func (r *Room) awaitAnswer(ctx context.Context, done <-chan struct{}) bool {
+	ctx, cancel := context.WithTimeout(ctx, r.hub.cfg.GiftTimeout)
+	defer cancel()
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// later says that nothing can be done right now; a gift learns its outcome.
+func later(op protocol.Op, outcome protocol.Outcome) *protocol.Error {
+	err := &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(laterRetry)}
+	if op == protocol.OpGift {
+		err.Outcome = outcome
+	}
+	return err
+}
+
+// laterRetry is the wait told with try_later.
+const laterRetry = time.Second
+
+// fresh answers a request that was not answered before.
+func (r *Room) fresh(ctx context.Context, now limit.Instant, by *Speaker, req *protocol.Request, e *answer) protocol.Ack {
+	if req.Op == protocol.OpModerate {
+		return r.moderate(ctx, by, req)
+	}
+	if e.gift != nil { // was admitted already; only the ledger has not answered
+		return r.store(ctx, by, req, e)
+	}
+	p := r.policy.Load()
+	if err := r.barred(p, by, req.Op); err != nil {
+		return protocol.Refuse(req.ID, err)
+	}
+	switch req.Op {
+	case protocol.OpDanmaku:
+		return r.danmaku(now, p, by, req)
+	case protocol.OpGift:
+		return r.gift(ctx, now, by, req, e)
+	default:
+		return r.tap(now, by, req)
+	}
+}
+
+// barred returns why a speaker may not send anything of the kind.
+func (r *Room) barred(p *policy, by *Speaker, op protocol.Op) *protocol.Error {
+	now := int64(0)
+	if len(p.muted)+len(p.banned) > 0 {
+		now = r.hub.cfg.Now().UnixMilli()
+	}
+	if left, yes := in(p.banned, by.who.User, now); yes {
+		return &protocol.Error{Reason: protocol.ReasonBanned, RetryAfter: time.Duration(left) * time.Millisecond}
+	}
+	if p.Closed {
+		return &protocol.Error{Reason: protocol.ReasonRoomClosed}
+	}
+	if op == protocol.OpDanmaku {
+		if left, yes := in(p.muted, by.who.User, now); yes {
+			return &protocol.Error{Reason: protocol.ReasonMuted, RetryAfter: time.Duration(left) * time.Millisecond}
+		}
+	}
+	if op == protocol.OpGift && by.who.guest() && !r.hub.cfg.GuestGifts {
+		return &protocol.Error{Reason: protocol.ReasonForbidden, Detail: "guests send no gifts"}
+	}
+	return nil
+}
+
+// ask puts a message to the gate: connection, user, user in the room, room, all or nothing.
+func (r *Room) ask(now limit.Instant, by *Speaker, a limit.Action, cost int64) limit.Decision {
+	q := limit.Request{
+		Action: a, Cost: cost, Role: string(by.who.Role), User: by.who.User, Room: r.id, Addr: by.addr,
+		Audience: r.Online(),
+	}
+	if by.conn == nil {
+		return r.hub.gate.Decide(now, &q, &by.user.subject, &by.place.subject, &r.subject)
+	}
+	return r.hub.gate.Decide(now, &q, by.conn, &by.user.subject, &by.place.subject, &r.subject)
+}
+
+// limited renders a decision that did not allow everything.
+func limited(reason protocol.Reason, d limit.Decision) *protocol.Error {
+	err := &protocol.Error{Reason: reason, Scope: d.Scope.String(), Rule: d.Rule}
+	switch {
+	case d.Verdict == limit.Invalid:
+		return &protocol.Error{Reason: protocol.ReasonInternal}
+	case d.RetryAfter == limit.Never: // no time helps, so none is told
+	case d.RetryAfter > 0:
+		err.RetryAfter = limit.Jitter(d.RetryAfter)
+	}
+	return err
+}

@@ -1,0 +1,289 @@
+package room
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"liveroom/limit"
+	"liveroom/protocol"
+)
+
+// Hub holds the rooms and users of one node. It is safe for concurrent use.
+type Hub struct {
+	// fixed
+	cfg       Config
+	gate      *limit.Gate
+	bus       Bus
+	catalogue map[string]protocol.CatalogueGift
+	done      chan struct{} // closed when goroutines shall end
+
+	// mu guards what follows, Room.refs and User.refs. Lock order: Hub.mu → User.mu, Hub.mu → Room.mu.
+	mu        sync.Mutex
+	rooms     map[string]*Room
+	users     map[string]*User
+	idleRooms map[*Room]struct{}
+	idleUsers map[*User]struct{}
+	closing   bool
+
+	// life guards the start of goroutines against the end of the hub. A leaf.
+	life   sync.Mutex
+	ended  bool
+	owned  sync.WaitGroup
+	warned sync.Map // of what is wrong, to when it was logged last
+}
+
+// New returns a Hub and starts its sweeper. The error is everything that is wrong with cfg.
+func New(cfg Config) (*Hub, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	h := &Hub{
+		cfg: cfg, gate: cfg.Gate, bus: cfg.Bus, done: make(chan struct{}),
+		catalogue: make(map[string]protocol.CatalogueGift, len(cfg.Gifts)),
+		rooms:     map[string]*Room{}, users: map[string]*User{},
+		idleRooms: map[*Room]struct{}{}, idleUsers: map[*User]struct{}{},
+	}
+	for _, g := range cfg.Gifts {
+		h.catalogue[g.ID] = g
+	}
+	h.spawn(h.sweep)
+	return h, nil
+}
+
+// spawn runs f in a goroutine that Close waits for; false when the hub has ended.
+func (h *Hub) spawn(f func()) bool {
+	h.life.Lock()
+	defer h.life.Unlock()
+	if h.ended {
+		return false
+	}
+	h.owned.Go(f)
+	return true
+}
+
+// enter returns the room of that id, opened, and counts the caller in until exit. create, when not nil, is asked before
+// a room comes to be that nobody has seen before.
+func (h *Hub) enter(ctx context.Context, id string, create func() *protocol.Error) (*Room, *protocol.Error) {
+	for {
+		r, mine, err := h.claim(id)
+		switch {
+		case err != nil:
+			return nil, err
+		case mine:
+			return h.unlock(ctx, r, create)
+		case r.retiring:
+			if err := await(ctx, r.gone); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err := await(ctx, r.ready); err != nil {
+			h.exit(r)
+			return nil, err
+		}
+		if r.openErr == nil {
+			return r, nil
+		}
+		// Whoever opened it was refused; the caller may have better luck, unless nobody can.
+		if r.openErr.Reason == protocol.ReasonTryLater {
+			return nil, r.openErr
+		}
+	}
+}
+
+// claim finds a room or puts a new one in the map, which then is the caller's to open.
+func (h *Hub) claim(id string) (r *Room, mine bool, err *protocol.Error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closing {
+		return nil, false, &protocol.Error{Reason: protocol.ReasonUnavailable}
+	}
+	r = h.rooms[id]
+	if r == nil {
+		if len(h.rooms) >= h.cfg.MaxRooms {
+			return nil, false, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(openRetry), Detail: "this node has no place for another room"}
+		}
+		r, mine = newRoom(h, id), true
+		h.rooms[id] = r
+		h.cfg.Metrics.rooms.Set(float64(len(h.rooms)))
+	}
+	if !r.retiring {
+		r.refs++
+	}
+	return r, mine, nil
+}
+
+// openRetry is the wait told when a room does not open.
+const openRetry = time.Second
+
+// unlock opens a room that the caller has claimed.
+func (h *Hub) unlock(ctx context.Context, r *Room, create func() *protocol.Error) (*Room, *protocol.Error) {
+	err := r.open(ctx, create)
+	if err != nil {
+		h.mu.Lock()
+		delete(h.rooms, r.id)
+		h.cfg.Metrics.rooms.Set(float64(len(h.rooms)))
+		h.mu.Unlock()
+		r.openErr = err
+	}
+	close(r.ready)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func await(ctx context.Context, done <-chan struct{}) *protocol.Error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(openRetry)}
+	}
+}
+
+// exit undoes one enter.
+func (h *Hub) exit(r *Room) {
+	now := h.gate.Now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r.refs--; r.refs == 0 {
+		r.idle = now
+		h.idleRooms[r] = struct{}{}
+	}
+}
+
+// user returns the user of that id and counts the caller in until forgo; nil when the node is full.
+func (h *Hub) user(id string) *User {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	u := h.users[id]
+	if u == nil {
+		if len(h.users) >= h.cfg.MaxUsers {
+			return nil
+		}
+		u = newUser(id, &h.cfg)
+		h.users[id] = u
+		h.cfg.Metrics.users.Set(float64(len(h.users)))
+	}
+	u.refs++
+	return u
+}
+
+// forgo undoes one user.
+func (h *Hub) forgo(u *User) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if u.refs--; u.refs == 0 {
+		h.idleUsers[u] = struct{}{}
+	}
+}
+
+// Room returns the open room of that id.
+func (h *Hub) Room(id string) (*Room, bool) {
+	h.mu.Lock()
+	r := h.rooms[id]
+	h.mu.Unlock()
+	if r == nil {
+		return nil, false
+	}
+	select {
+	case <-r.ready:
+		return r, r.openErr == nil
+	default:
+		return nil, false
+	}
+}
+
+// opened returns the rooms whose opening has not failed.
+func (h *Hub) opened() []*Room {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	rooms := make([]*Room, 0, len(h.rooms))
+	for _, r := range h.rooms {
+		select {
+		case <-r.ready:
+			rooms = append(rooms, r)
+		default:
+		}
+	}
+	return rooms
+}
+
+// Rooms returns this node's open rooms, those with most sessions first.
+func (h *Hub) Rooms() []Summary {
+	rooms := h.opened()
+	list := make([]Summary, 0, len(rooms))
+	for _, r := range rooms {
+		list = append(list, r.Summary())
+	}
+	slices.SortFunc(list, func(a, b Summary) int {
+		if a.Online != b.Online {
+			return b.Online - a.Online
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return list
+}
+
+// Close refuses newcomers, hands pending likes to the bus, ends every subscription and waits for the hub's goroutines,
+// all within ctx. Members are the wiring's to close before.
+func (h *Hub) Close(ctx context.Context) error {
+	h.mu.Lock()
+	h.closing = true
+	rooms := make([]*Room, 0, len(h.rooms))
+	for _, r := range h.rooms {
+		rooms = append(rooms, r)
+	}
+	h.mu.Unlock()
+
+	h.life.Lock()
+	if !h.ended {
+		h.ended = true
+		close(h.done)
+	}
+	h.life.Unlock()
+	ended := make(chan struct{})
+	go func() { // ends when the hub's goroutines have; ctx only bounds how long Close waits for it
+		h.owned.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		return fmt.Errorf("room: close: %w", context.Cause(ctx))
+	}
+	var faults []error
+	for _, r := range rooms {
+		if err := await(ctx, r.ready); err != nil {
+			faults = append(faults, fmt.Errorf("room: close %s: %w", r.id, err))
+			continue
+		}
+		if r.openErr == nil {
+			faults = append(faults, r.close())
+		}
+	}
+	h.mu.Lock()
+	clear(h.rooms)
+	clear(h.idleRooms)
+	h.cfg.Metrics.rooms.Set(0)
+	h.mu.Unlock()
+	return errors.Join(faults...)
+}
+
+// troubled logs what is wrong, each kind at most once in ten seconds.
+func (h *Hub) troubled(what, room string, err error) {
+	const every = 10 * time.Second
+	now := h.gate.Now()
+	if last, ok := h.warned.Load(what); ok && now.Sub(last.(limit.Instant)) < every {
+		return
+	}
+	h.warned.Store(what, now)
+	h.cfg.Log.Warn(what, "room", room, "err", err)
+}

@@ -1,0 +1,111 @@
+package room
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"liveroom/limit"
+	"liveroom/protocol"
+)
+
+// JoinRequest is what the wiring knows of a session that said hello.
+type JoinRequest struct {
+	Session   Session
+	SessionID string
+	Order     int // of the socket among all, its descriptor
+	Conn      *limit.Subject
+	Addr      netip.Addr
+	Lang      protocol.Lang
+
+	Hello      *protocol.Request // its ID, Room and Resume are read
+	Who        Identity
+	GuestToken string // told in the welcome
+	// Create is asked before a room comes to be that nobody has seen before. Nil: it may.
+	Create func() *protocol.Error
+}
+
+// Join seats a session in its room, opens the room when need be, and hands the session its welcome with what was said
+// lately. From its return on the member is the caller's to leave. A refusal says how the socket is to be closed.
+func (h *Hub) Join(ctx context.Context, j JoinRequest) (*Member, *protocol.Refusal) {
+	r, err := h.enter(ctx, j.Hello.Room, j.Create)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	m, v, err := r.admit(&j)
+	if err != nil {
+		h.exit(r)
+		return nil, refusal(err)
+	}
+	m.expireAt(j.Who.Expires)
+	j.Session.Open(r.welcome(ctx, m, &j, v))
+	return m, nil
+}
+
+// refusal turns an error into the end of a session.
+func refusal(err *protocol.Error) *protocol.Refusal {
+	switch err.Reason {
+	case protocol.ReasonNotFound:
+		return &protocol.Refusal{Code: protocol.CloseNoRoom}
+	case protocol.ReasonBanned:
+		return &protocol.Refusal{Code: protocol.CloseForbidden, Detail: "banned"}
+	case protocol.ReasonForbidden:
+		return &protocol.Refusal{Code: protocol.CloseForbidden, Detail: err.Rule}
+	}
+	return &protocol.Refusal{Code: protocol.CloseOverloaded, Reconnect: max(err.RetryAfter, openRetry), Detail: err.Rule}
+}
+
+// view is the room at the instant of a join: what is not in it reaches the member live.
+type view struct {
+	online  int
+	likes   int64
+	gift    uint64   // sequence of the last gift that is not to come live
+	recent  [][]byte // danmaku that are not to come live
+	chat    int64    // ts of the newest of all danmaku so far that are not to come live, 0 for none
+	floor   int64    // ts of the newest danmaku that the room has forgotten
+	resumed bool
+}
+
+// admit asks the gate and seats the member.
+func (r *Room) admit(j *JoinRequest) (*Member, view, *protocol.Error) {
+	h := r.hub
+	if left, yes := in(r.policy.Load().banned, j.Who.User, h.cfg.Now().UnixMilli()); yes {
+		return nil, view{}, &protocol.Error{Reason: protocol.ReasonBanned, RetryAfter: time.Duration(left) * time.Millisecond}
+	}
+	u, p, err := h.seat(r, j.Who.User)
+	if err != nil {
+		return nil, view{}, err
+	}
+	by := Speaker{who: &j.Who, user: u, place: p, conn: j.Conn, addr: j.Addr}
+	if d := r.ask(h.gate.Now(), &by, limit.Join, 1); d.Verdict != limit.Allow {
+		h.unseat(u, p)
+		return nil, view{}, limited(protocol.ReasonRateLimited, d)
+	}
+	m := &Member{
+		session: j.Session, room: r, user: u, place: p, conn: j.Conn, addr: j.Addr, lang: j.Lang, descriptor: j.Order,
+	}
+	who := j.Who
+	m.who.Store(&who)
+	return m, r.seat(m, j.Hello.Resume), nil
+}
+
+// seat puts m among those who get the next flush, and returns what went before it, in one critical section: so m
+// misses nothing and sees nothing twice.
+func (r *Room) seat(m *Member, resume *protocol.Cursor) view {
+	now := r.hub.cfg.Now().UnixMilli()
+	from := now - r.hub.cfg.HistoryAge.Milliseconds()
+	if resume != nil && resume.Chat > 0 {
+		from = max(from, resume.Chat-r.hub.cfg.ResumeOverlap.Milliseconds())
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v := view{likes: r.likes.total, gift: r.gifts.shown, floor: r.history.floor, resumed: resume != nil}
+	v.recent, v.chat = r.history.since(from, r.tick.unshown)
+	r.audience.add(m)
+	if r.audience.size == 1 {
+		r.crowd.shown = r.audience.size + r.crowd.elsewhere // told in the welcome
+	}
+	r.countLocked()
+	v.online = r.crowd.online()
+	return v
+}

@@ -1,0 +1,113 @@
+package room
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"liveroom/limit"
+	"liveroom/protocol"
+)
+
+// Member is one session's seat in a room. Receive is called from one goroutine at a time, Leave from any.
+type Member struct {
+	// fixed
+	session    Session
+	room       *Room
+	user       *User
+	place      *place
+	conn       *limit.Subject
+	addr       netip.Addr
+	lang       protocol.Lang
+	descriptor int
+	number     uint64 // set by the audience when the member joins
+
+	who  atomic.Pointer[Identity]
+	left atomic.Bool
+
+	// mu guards the timer against a refresh that crosses Leave. A leaf.
+	mu     sync.Mutex
+	expiry *time.Timer // closes the session when its token ends; nil for a token without end
+}
+
+// Room is the room that the member is in.
+func (m *Member) Room() *Room { return m.room }
+
+// User is the member's user.
+func (m *Member) User() *User { return m.user }
+
+// Receive handles one frame after the hello and answers it through the session.
+func (m *Member) Receive(req *protocol.Request) {
+	switch req.Op {
+	case protocol.OpPing:
+		m.session.Control(protocol.AppendPong(nil, req.ID, m.room.hub.cfg.Now().UnixMilli()))
+		return
+	case protocol.OpHello:
+		m.answer(protocol.Refuse(req.ID, &protocol.Error{Reason: protocol.ReasonBadRequest, Detail: "op: hello comes once, as the first frame"}))
+		return
+	case protocol.OpRefresh:
+		m.answer(m.refresh(req))
+		return
+	}
+	by := Speaker{who: m.who.Load(), user: m.user, place: m.place, conn: m.conn, addr: m.addr, echo: m.session}
+	// The wait for the ledger has a bound of its own, and a gift is stored also when its sender leaves meanwhile.
+	m.answer(m.room.Handle(context.Background(), &by, req))
+}
+
+func (m *Member) answer(a protocol.Ack) {
+	m.session.Control(protocol.AppendAck(make([]byte, 0, 128), a, m.lang))
+}
+
+// refresh takes a new token of the same user.
+func (m *Member) refresh(req *protocol.Request) protocol.Ack {
+	cfg := &m.room.hub.cfg
+	if cfg.Verify == nil {
+		return protocol.Refuse(req.ID, &protocol.Error{Reason: protocol.ReasonUnavailable, Detail: "tokens can't be refreshed here"})
+	}
+	who, err := cfg.Verify(m.room.id, req.Token)
+	if err != nil {
+		return protocol.Refuse(req.ID, err)
+	}
+	if who.User != m.user.id {
+		return protocol.Refuse(req.ID, &protocol.Error{Reason: protocol.ReasonForbidden, Detail: "token: of another user"})
+	}
+	m.who.Store(&who)
+	m.expireAt(who.Expires)
+	return protocol.Ack{ID: req.ID, Code: protocol.OK, TS: cfg.Now().UnixMilli()}
+}
+
+// expireAt makes the session end with its token.
+func (m *Member) expireAt(at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.expiry != nil {
+		m.expiry.Stop()
+		m.expiry = nil
+	}
+	if !at.IsZero() && !m.left.Load() {
+		m.expiry = time.AfterFunc(at.Sub(m.room.hub.cfg.Now()), m.expire)
+	}
+}
+
+// expire closes the session unless its token was refreshed in this very moment.
+func (m *Member) expire() {
+	if now := m.room.hub.cfg.Now(); !now.Before(m.who.Load().Expires) {
+		m.session.Close(protocol.Refusal{Code: protocol.CloseToken, Detail: "expired"})
+	}
+}
+
+// Leave takes the member out of the room. Only the first call does anything.
+func (m *Member) Leave() {
+	if m.left.Swap(true) {
+		return
+	}
+	m.expireAt(time.Time{})
+	m.room.mu.Lock()
+	m.room.audience.remove(m)
+	m.room.countLocked()
+	m.room.mu.Unlock()
+	m.room.hub.unseat(m.user, m.place)
+	m.room.hub.exit(m.room)
+}

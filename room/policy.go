@@ -1,0 +1,117 @@
+package room
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"liveroom/protocol"
+)
+
+// Bounds of what moderators can leave behind in a room. They keep a room's settings under 400 KB.
+const (
+	maxSanctions = 1000 // mutes and bans, each
+	maxDeleted   = 300  // deletions remembered, the newest
+)
+
+// stored is a room's settings as the bus keeps them, in JSON.
+type stored struct {
+	Title    string          `json:"title,omitempty"`
+	SlowMode int64           `json:"slow_mode_ms,omitempty"`
+	Closed   bool            `json:"closed,omitempty"`
+	Pinned   json.RawMessage `json:"pinned,omitempty"` // a danmaku event
+	Mutes    []Sanction      `json:"mutes,omitempty"`
+	Bans     []Sanction      `json:"bans,omitempty"`
+	Deleted  []deletion      `json:"deleted,omitempty"`
+}
+
+// Sanction is a mute or a ban of a room.
+type Sanction struct {
+	User   string `json:"user"`
+	Until  int64  `json:"until,omitempty"` // Unix ms; 0: for ever
+	By     string `json:"by,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// deletion keeps a message from coming back out of the recent ones.
+type deletion struct {
+	MID string `json:"mid"`
+	At  int64  `json:"at"` // Unix ms
+}
+
+func (s Sanction) over(now int64) bool { return s.Until != 0 && s.Until <= now }
+
+// clone returns a copy whose lists can be changed.
+func (s stored) clone() stored {
+	s.Mutes, s.Bans, s.Deleted = slices.Clone(s.Mutes), slices.Clone(s.Bans), slices.Clone(s.Deleted)
+	return s
+}
+
+// prune drops what is over; keep is how long a deletion matters, in ms.
+func (s *stored) prune(now, keep int64) {
+	over := func(x Sanction) bool { return x.over(now) }
+	s.Mutes = slices.DeleteFunc(s.Mutes, over)
+	s.Bans = slices.DeleteFunc(s.Bans, over)
+	s.Deleted = slices.DeleteFunc(s.Deleted, func(d deletion) bool { return d.At+keep < now })
+	if extra := len(s.Deleted) - maxDeleted; extra > 0 {
+		s.Deleted = slices.Delete(s.Deleted, 0, extra)
+	}
+}
+
+// policy is a room's settings as its messages are held to. Immutable.
+type policy struct {
+	stored
+	revision uint64
+	muted    map[string]int64 // user to the mute's end, Unix ms, 0 for ever
+	banned   map[string]int64
+	deleted  map[string]struct{}
+}
+
+// parsePolicy reads what the bus keeps.
+func parsePolicy(value []byte, revision uint64) (*policy, error) {
+	p := &policy{revision: revision}
+	if len(value) > 0 {
+		if err := json.Unmarshal(value, &p.stored); err != nil {
+			return nil, fmt.Errorf("settings of revision %d: %w", revision, err)
+		}
+	}
+	if len(p.Pinned) == 0 || string(p.Pinned) == "null" {
+		p.Pinned = nil
+	}
+	p.muted, p.banned = byUser(p.Mutes), byUser(p.Bans)
+	p.deleted = make(map[string]struct{}, len(p.Deleted))
+	for _, d := range p.Deleted {
+		p.deleted[d.MID] = struct{}{}
+	}
+	return p, nil
+}
+
+func byUser(list []Sanction) map[string]int64 {
+	m := make(map[string]int64, len(list))
+	for _, s := range list {
+		m[s.User] = s.Until
+	}
+	return m
+}
+
+// in reports whether the user is in the list at an instant, and for how many ms yet; 0: for ever.
+func in(list map[string]int64, user string, now int64) (left int64, yes bool) {
+	until, ok := list[user]
+	switch {
+	case !ok || until != 0 && until <= now:
+		return 0, false
+	case until == 0:
+		return 0, true
+	}
+	return until - now, true
+}
+
+// state is what viewers know of the room, without the counts.
+func (p *policy) state(id string) protocol.RoomState {
+	return protocol.RoomState{ID: id, Title: p.Title, SlowModeMS: p.SlowMode, Closed: p.Closed, Pinned: p.Pinned}
+}
+
+// shows reports whether viewers see the same of both.
+func (p *policy) shows(q *policy) bool {
+	return p.Title == q.Title && p.SlowMode == q.SlowMode && p.Closed == q.Closed && string(p.Pinned) == string(q.Pinned)
+}

@@ -1,0 +1,85 @@
+package room
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"time"
+
+	"liveroom/limit"
+	"liveroom/protocol"
+)
+
+// Identity is who somebody has proved to be, in one room.
+type Identity struct {
+	User    string // valid by protocol.ValidUser
+	Name    string // as viewers see it
+	Role    protocol.Role
+	Expires time.Time // of the proof; zero: never
+}
+
+// guest reports whether the server named the user itself.
+func (i *Identity) guest() bool { return strings.HasPrefix(i.User, protocol.GuestPrefix) }
+
+// Speaker is somebody who asks something of a room: a member, or a platform's back end for a user.
+type Speaker struct {
+	who   *Identity
+	user  *User
+	place *place
+	conn  *limit.Subject // nil without a connection
+	addr  netip.Addr
+	echo  Control // takes what only the speaker shall see; nil: nobody does
+}
+
+// Caller is a user for whom somebody else speaks over HTTP.
+type Caller struct {
+	Who  Identity
+	Addr netip.Addr // for rules that exempt networks
+	// Create is asked before a room comes to be that nobody has seen before. Nil: it may.
+	Create func() *protocol.Error
+}
+
+// Speak handles a request that does not come from a member. req needs an ID, and its Op is danmaku, gift, like or
+// moderate. The room is opened when it is not open on this node.
+func (h *Hub) Speak(ctx context.Context, room string, c Caller, req *protocol.Request) protocol.Ack {
+	r, err := h.enter(ctx, room, c.Create)
+	if err != nil {
+		return protocol.Refuse(req.ID, err)
+	}
+	defer h.exit(r)
+	u, p, err := h.seat(r, c.Who.User)
+	if err != nil {
+		return protocol.Refuse(req.ID, err)
+	}
+	defer h.unseat(u, p)
+	return r.Handle(ctx, &Speaker{who: &c.Who, user: u, place: p, addr: c.Addr}, req)
+}
+
+// With calls f with the room, opened when it is not open on this node, and keeps it open meanwhile.
+func (h *Hub) With(ctx context.Context, room string, create func() *protocol.Error, f func(*Room) *protocol.Error) *protocol.Error {
+	r, err := h.enter(ctx, room, create)
+	if err != nil {
+		return err
+	}
+	defer h.exit(r)
+	return f(r)
+}
+
+// seat counts a user in and finds its place in a room, until unseat.
+func (h *Hub) seat(r *Room, user string) (*User, *place, *protocol.Error) {
+	u := h.user(user)
+	if u == nil {
+		return nil, nil, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(openRetry), Detail: "this node has no place for another user"}
+	}
+	p := u.enter(h.gate.Now(), r.id)
+	if p == nil {
+		h.forgo(u)
+		return nil, nil, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(openRetry), Detail: "this user is in too many rooms"}
+	}
+	return u, p, nil
+}
+
+func (h *Hub) unseat(u *User, p *place) {
+	u.leave(p)
+	h.forgo(u)
+}

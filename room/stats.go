@@ -1,0 +1,143 @@
+package room
+
+import (
+	"sync"
+	"time"
+
+	"liveroom/limit"
+	"liveroom/protocol"
+)
+
+// stats are what a room's host sees of its traffic here. mu is a leaf.
+type stats struct {
+	mu       sync.Mutex
+	seconds  [statSeconds]tally // of the last minute, by second
+	refusals []Refused          // the newest last
+}
+
+const (
+	statSeconds = 60
+	maxRefusals = 50
+	// mergeWithin is how long refusals of one user by one rule count as one line.
+	mergeWithin = time.Minute
+)
+
+type tally struct {
+	second int64 // since the clock's epoch
+	counts [outcomes]uint32
+}
+
+// outcome is what became of a message.
+type outcome uint8
+
+const (
+	admitted outcome = iota
+	degraded
+	refused
+	outcomes
+)
+
+func second(now limit.Instant) int64 { return int64(now) / int64(time.Second) }
+
+// note counts one message.
+func (s *stats) note(now limit.Instant, o outcome) {
+	at := second(now)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := &s.seconds[uint64(at)%statSeconds]
+	if t.second != at {
+		*t = tally{second: at}
+	}
+	t.counts[o]++
+}
+
+// Refused is one user refused by one rule.
+type Refused struct {
+	User         string `json:"user"`
+	Name         string `json:"name"`
+	Action       string `json:"action"`
+	Reason       string `json:"reason"`
+	Rule         string `json:"rule,omitempty"`
+	Scope        string `json:"scope,omitempty"`
+	RetryAfterMS int64  `json:"retry_after_ms,omitempty"`
+	Count        int    `json:"count"`
+	Time         int64  `json:"time"` // of the last, Unix ms
+}
+
+// refuse notes who was refused why, on the line of the same user and rule where there is one.
+func (s *stats) refuse(r Refused) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := len(s.refusals) - 1; i >= 0; i-- {
+		old := s.refusals[i]
+		if r.Time-old.Time > mergeWithin.Milliseconds() {
+			break
+		}
+		if old.User == r.User && old.Action == r.Action && old.Rule == r.Rule && old.Reason == r.Reason {
+			r.Count += old.Count
+			copy(s.refusals[i:], s.refusals[i+1:])
+			s.refusals[len(s.refusals)-1] = r
+			return
+		}
+	}
+	if len(s.refusals) >= maxRefusals {
+		copy(s.refusals, s.refusals[1:])
+		s.refusals = s.refusals[:maxRefusals-1]
+	}
+	s.refusals = append(s.refusals, r)
+}
+
+// Rates are messages per second that this node has decided on.
+type Rates struct {
+	Admitted float64 `json:"admitted"`
+	Degraded float64 `json:"degraded"`
+	Refused  float64 `json:"refused"`
+}
+
+// rates returns the averages over the last n seconds, the present one included.
+func (s *stats) rates(now limit.Instant, n int64) Rates {
+	at := second(now)
+	var sum [outcomes]uint32
+	s.mu.Lock()
+	for i := range s.seconds {
+		if t := &s.seconds[i]; t.second > at-n && t.second <= at {
+			for o := range sum {
+				sum[o] += t.counts[o]
+			}
+		}
+	}
+	s.mu.Unlock()
+	per := func(o outcome) float64 { return float64(sum[o]) / float64(n) }
+	return Rates{per(admitted), per(degraded), per(refused)}
+}
+
+// newest returns the refusals, the newest first.
+func (s *stats) newest() []Refused {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]Refused, len(s.refusals))
+	for i, r := range s.refusals {
+		out[len(out)-1-i] = r
+	}
+	return out
+}
+
+// count notes what became of a message, for its host to see.
+func (r *Room) count(now limit.Instant, by *Speaker, req *protocol.Request, ack *protocol.Ack) {
+	switch {
+	case ack.Code == protocol.OK:
+		r.stats.note(now, admitted)
+		return
+	case ack.Code == protocol.Degraded:
+		r.stats.note(now, degraded)
+		return
+	}
+	r.stats.note(now, refused)
+	if ack.Code == protocol.TooMany {
+		r.stats.refuse(Refused{
+			User: by.who.User, Name: by.who.Name, Action: string(req.Op), Reason: string(ack.Err.Reason),
+			Rule: ack.Err.Rule, Scope: ack.Err.Scope, RetryAfterMS: ack.Err.RetryAfter.Milliseconds(),
+			Count: 1, Time: r.hub.cfg.Now().UnixMilli(),
+		})
+	}
+}

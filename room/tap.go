@@ -1,0 +1,22 @@
+package room
+
+import (
+	"liveroom/limit"
+	"liveroom/protocol"
+)
+
+// tap counts likes: all of them, or as many as the buckets have.
+func (r *Room) tap(now limit.Instant, by *Speaker, req *protocol.Request) protocol.Ack {
+	d := r.ask(now, by, limit.Like, int64(req.Count))
+	if d.Verdict > limit.Degrade {
+		return protocol.Refuse(req.ID, limited(protocol.ReasonRateLimited, d))
+	}
+	r.like(d.Counted)
+	ack := protocol.Ack{ID: req.ID, Code: protocol.OK, TS: r.hub.cfg.Now().UnixMilli()}
+	if d.Verdict == limit.Degrade {
+		ack.Code, ack.Counted, ack.Err = protocol.Degraded, int(d.Counted), limited(protocol.ReasonFolded, d)
+		return ack
+	}
+	r.hub.cfg.Metrics.messages[protocol.ClassLike].Inc()
+	return ack
+}

@@ -1,0 +1,180 @@
+package room
+
+import (
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"liveroom/limit"
+	"liveroom/protocol"
+)
+
+// tick is what a room is about to show. Guarded by Room.mu but for the parts of the runner.
+type tick struct {
+	batch   protocol.Batch
+	stamps  []int64       // instants of admission of what is in batch, Unix ms
+	unshown int           // danmaku in batch, which are the newest of the history
+	flushed limit.Instant // when the last flush began
+
+	running bool          // a runner exists
+	sleeps  limit.Instant // until when it will not look by itself
+
+	// owned by the runner
+	spare    []int64
+	snapshot [][]*Member
+}
+
+// awake says that the runner will look before it sleeps.
+const awake = limit.Instant(math.MinInt64)
+
+// addLocked appends an event to the current batch. ts is its instant of admission, 0 for events that have none.
+func (r *Room) addLocked(c protocol.Class, event []byte, ts int64) {
+	r.tick.batch.Add(c, event)
+	if ts != 0 {
+		r.tick.stamps = append(r.tick.stamps, ts)
+	}
+	r.pokeLocked(r.tick.flushed.Add(r.hub.cfg.Tick))
+}
+
+// pokeLocked makes a runner look at the room at due or before.
+func (r *Room) pokeLocked(due limit.Instant) {
+	t := &r.tick
+	if !t.running {
+		t.running = true
+		t.sleeps = awake
+		if !r.hub.spawn(r.run) {
+			t.running = false
+		}
+		return
+	}
+	if due < t.sleeps {
+		t.sleeps = awake
+		select {
+		case r.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// run shows what there is to show, turn by turn, and ends when there is nothing.
+func (r *Room) run() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		wait, more := r.turn()
+		if !more {
+			return
+		}
+		if wait <= 0 {
+			continue
+		}
+		timer.Reset(wait)
+		select {
+		case <-timer.C:
+		case <-r.wake:
+		case <-r.hub.done:
+			return
+		}
+	}
+}
+
+// turn flushes when a flush is due. Otherwise it returns how long to wait for one, and false when there is nothing to
+// wait for, in which case the caller is no runner any more.
+func (r *Room) turn() (wait time.Duration, more bool) {
+	cfg, t := &r.hub.cfg, &r.tick
+	now := r.hub.gate.Now()
+
+	r.mu.Lock()
+	due := r.dueLocked()
+	if due == never {
+		t.running = false
+		r.mu.Unlock()
+		return 0, false
+	}
+	if due = max(due, t.flushed.Add(cfg.Tick)); now < due {
+		t.sleeps = due
+		r.mu.Unlock()
+		return due.Sub(now), true
+	}
+	batch, stamps := t.batch, t.stamps
+	t.batch, t.stamps, t.unshown = protocol.Batch{}, t.spare[:0], 0
+	t.flushed, t.sleeps = now, awake
+	r.gifts.shown = r.gifts.last
+	online, showOnline := r.crowd.takeLocked(now, cfg.OnlineEvery)
+	delta, total, showLikes := r.likes.takeLocked(now, cfg.LikeEvery)
+	t.snapshot = r.audience.freeze(t.snapshot[:0])
+	r.mu.Unlock()
+
+	if showOnline {
+		batch.Add(protocol.ClassLike, protocol.AppendOnline(nil, online))
+	}
+	if showLikes {
+		batch.Add(protocol.ClassLike, protocol.AppendLike(nil, delta, total))
+	}
+	r.flush(&batch, stamps, now)
+	t.spare = stamps
+
+	r.mu.Lock()
+	r.audience.thaw()
+	r.mu.Unlock()
+	clear(t.snapshot)
+	return 0, true
+}
+
+// never is the due time of nothing.
+const never = limit.Instant(math.MaxInt64)
+
+// dueLocked returns when there is something to show, the tick's length aside.
+func (r *Room) dueLocked() limit.Instant {
+	if r.tick.batch.Len() > 0 {
+		return awake
+	}
+	return min(r.crowd.dueLocked(r.hub.cfg.OnlineEvery), r.likes.dueLocked(r.hub.cfg.LikeEvery))
+}
+
+// flush delivers a batch to the snapshot and measures it. Only the runner calls it; it holds no lock.
+func (r *Room) flush(batch *protocol.Batch, stamps []int64, began limit.Instant) {
+	b := batch.Build()
+	if b == nil || len(r.tick.snapshot) == 0 {
+		return
+	}
+	r.deliver(b)
+	r.hub.cfg.Metrics.flushed(r.hub.gate.Now().Sub(began), r.hub.cfg.Now().UnixMilli(), stamps)
+}
+
+// deliver hands b to every member of the snapshot. A large room's shards are taken by several goroutines; each member
+// gets one broadcast after the other all the same, since all shards are done before the next one is built.
+func (r *Room) deliver(b *protocol.Broadcast) {
+	shards := r.tick.snapshot
+	if len(shards) < parallelShards || r.hub.cfg.Workers < 2 {
+		for _, members := range shards {
+			deliverShard(members, b)
+			runtime.Gosched() // lets a small room's flush pass a large one's
+		}
+		return
+	}
+	var next atomic.Int64
+	take := func() {
+		for i := next.Add(1) - 1; i < int64(len(shards)); i = next.Add(1) - 1 {
+			deliverShard(shards[i], b)
+			runtime.Gosched()
+		}
+	}
+	var others sync.WaitGroup
+	for range min(r.hub.cfg.Workers, len(shards)) - 1 {
+		others.Go(take)
+	}
+	take()
+	others.Wait()
+}
+
+// parallelShards is how many shards make a room large: handing out fewer costs more than it saves.
+const parallelShards = 4
+
+func deliverShard(members []*Member, b *protocol.Broadcast) {
+	for _, m := range members {
+		m.session.Deliver(b)
+	}
+}
