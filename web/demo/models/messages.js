@@ -72,6 +72,14 @@ export class Messages {
     return this.#add(entry);
   }
 
+  /** Changes an entry while it is among the last `within`; says whether it was. */
+  update(entry, fields, within = 40) {
+    if (this.#entries.lastIndexOf(entry) < this.#entries.length - within || !this.#entries.includes(entry)) return false;
+    Object.assign(entry, fields);
+    this.#changed.add(entry);
+    return true;
+  }
+
   /** Takes the words out of a message that was deleted. */
   remove(mid) {
     this.#unclaimed.delete(mid);

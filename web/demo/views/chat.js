@@ -1,0 +1,164 @@
+// The chat list: drawn once per animation frame, following its end only while
+// the reader is there.
+
+import { Announcer } from "../models/announcer.js";
+import { Follow } from "../models/follow.js";
+import { portray } from "../models/person.js";
+import { explain } from "../models/refusal.js";
+import { dressGift, giftName } from "./gift-face.js";
+import { every, frames, icon, make } from "./dom.js";
+
+export class Chat {
+  #list;
+  #pill;
+  #heard;
+  #messages;
+  #language;
+  #onAgain;
+  #nodes = new Map();
+  #follow = new Follow();
+  #announcer = new Announcer();
+  #wake;
+
+  /** `onAgain` gets the entry that its sender wants to send again. */
+  constructor({ list, pill, heard }, messages, { language, signal, onLanguage, onAgain }) {
+    this.#list = list;
+    this.#pill = pill;
+    this.#heard = heard;
+    this.#messages = messages;
+    this.#language = language;
+    this.#onAgain = onAgain;
+    this.#wake = frames(() => this.#draw(), signal);
+    list.addEventListener("scroll", () => this.#scrolled(), { signal, passive: true });
+    pill.addEventListener("click", () => this.#toEnd(), { signal });
+    onLanguage(() => this.#redraw());
+    every(1000, () => this.#announce(), signal);
+    const resizes = new ResizeObserver(() => this.#follow.following && this.#scrollToEnd());
+    resizes.observe(list);
+    signal.addEventListener("abort", () => resizes.disconnect());
+  }
+
+  /** The messages changed; they are drawn in the next frame. */
+  changed() {
+    this.#wake();
+  }
+
+  #draw() {
+    const { added, changed, removed } = this.#messages.take();
+    for (const entry of removed) {
+      this.#nodes.get(entry.key)?.remove();
+      this.#nodes.delete(entry.key);
+    }
+    for (const entry of changed) this.#replace(entry);
+    const fresh = document.createDocumentFragment();
+    for (const entry of added) {
+      fresh.append(this.#nodeOf(entry));
+      if (entry.kind === "chat" && !entry.own) this.#announcer.message(entry);
+    }
+    this.#list.append(fresh);
+    if (added.some((entry) => entry.status === "pending")) this.#follow.toEnd();
+    this.#follow.came(added.length);
+    if (this.#follow.following) this.#scrollToEnd();
+    this.#showPill();
+    return false;
+  }
+
+  #redraw() {
+    for (const entry of this.#messages.entries) this.#replace(entry);
+    this.#showPill();
+  }
+
+  #replace(entry) {
+    const old = this.#nodes.get(entry.key);
+    if (old) old.replaceWith(this.#nodeOf(entry));
+  }
+
+  #nodeOf(entry) {
+    const node = { chat: said, gift: given, notice }[entry.kind](entry, this.#language);
+    if (entry.status === "failed") node.append(...this.#fate(entry));
+    this.#nodes.set(entry.key, node);
+    return node;
+  }
+
+  #fate(entry) {
+    const again = make("button", "again", this.#language.text("send.again"));
+    again.type = "button";
+    again.prepend(icon("again"));
+    again.addEventListener("click", () => this.#onAgain(entry));
+    const why = make("span", "why", explain(entry.answer, this.#language, { op: "danmaku" }));
+    return [again, why];
+  }
+
+  #scrolled() {
+    const { scrollHeight, scrollTop, clientHeight } = this.#list;
+    this.#follow.scrolled(scrollHeight - scrollTop - clientHeight);
+    this.#showPill();
+  }
+
+  #toEnd() {
+    this.#follow.toEnd();
+    this.#scrollToEnd();
+    this.#showPill();
+    this.#list.focus({ preventScroll: true });
+  }
+
+  #scrollToEnd() {
+    this.#list.scrollTop = this.#list.scrollHeight;
+  }
+
+  #showPill() {
+    const { unread } = this.#follow;
+    this.#pill.hidden = unread === 0;
+    if (unread > 0) this.#pill.firstElementChild.textContent = this.#language.text("room.newMessages", { n: unread });
+  }
+
+  #announce() {
+    const said = this.#announcer.take(performance.now());
+    if (!said) return;
+    const { last, count } = said;
+    this.#heard.textContent = this.#language.text("room.heard", { n: count, name: portray(last.user).name, text: last.text });
+  }
+}
+
+function said(entry, language) {
+  const node = make("li", entry.own ? "said own" : "said");
+  node.dataset.status = entry.status;
+  const { name, tone } = portray(entry.user);
+  const role = entry.user?.role;
+  if (role && role !== "viewer") {
+    const badge = make("span", "badge", language.text(`role.${role}`));
+    badge.dataset.role = role;
+    node.append(badge);
+  } else if (!entry.own) {
+    const dot = make("span", "dot");
+    dot.dataset.tone = tone;
+    node.append(dot);
+  }
+  node.append(make("span", "who", entry.own ? language.text("room.you") : name));
+  node.append(make("span", "text", entry.deleted ? language.text("room.deleted") : entry.text));
+  if (entry.deleted) node.dataset.deleted = "";
+  else if (entry.status !== "sent") node.append(fate(entry, language));
+  return node;
+}
+
+function fate(entry, language) {
+  const node = make("span", "fate", language.text(`send.${entry.status}`));
+  if (entry.status === "hidden") node.prepend(icon("eye"));
+  return node;
+}
+
+function given(entry, language) {
+  const node = make("li", "given");
+  node.append(dressGift(entry.gift));
+  node.append(make("span", "who", entry.own ? language.text("room.you") : portray(entry.user).name));
+  node.append(make("span", "what", language.text("room.gave", { gift: giftName(entry.gift, language), n: entry.count })));
+  return node;
+}
+
+function notice(entry, language) {
+  const values = { ...entry.values };
+  if (entry.ms !== undefined) values.t = language.duration(entry.ms);
+  const node = make("li", "notice", entry.text ?? language.text(entry.word, values));
+  if (entry.tone) node.dataset.tone = entry.tone;
+  return node;
+}

@@ -1,0 +1,162 @@
+// The send box: counter, cool-down ring, and the choosers of colour and place.
+
+import { MODES } from "../../client/codes.js";
+import { Cooldown } from "../models/cooldown.js";
+import { explain } from "../models/refusal.js";
+import { MAX_GRAPHEMES, cleanText } from "../models/text.js";
+import { $, frames, make, radios, saved } from "./dom.js";
+
+const COLORS = ["#ffffff", "#ff7a6b", "#ffc457", "#7ee0a1", "#7fb2ff", "#f79ad3", "#c3a2ff"];
+/** The counter speaks up when so few characters are left. */
+const NEAR_END = 20;
+
+export class Composer {
+  #language;
+  #onSend;
+  #cooldown = new Cooldown();
+  #wake;
+  #input = $("message");
+  #verdict = cleanText("");
+  #color = COLORS.includes(saved.get("color")) ? saved.get("color") : COLORS[0];
+  #mode = MODES.includes(saved.get("mode")) ? saved.get("mode") : MODES[0];
+  #insists = false;
+
+  /** `onSend(text, {color, mode})` gets a text that the server will find well-formed. */
+  constructor({ language, signal, onLanguage, onSend }) {
+    this.#language = language;
+    this.#onSend = onSend;
+    this.#wake = frames(() => this.#cool(), signal);
+    $("composer").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#send();
+    }, { signal });
+    this.#input.addEventListener("input", () => this.#typed(), { signal });
+    this.#input.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") this.#input.blur();
+    }, { signal });
+    this.#setUpStyles(signal);
+    onLanguage(() => {
+      this.#nameStyles();
+      this.#show();
+    });
+    this.#show();
+  }
+
+  focus() {
+    this.#input.focus();
+  }
+
+  /** Holds the button back for the wait that an answer names. */
+  hold(answer) {
+    this.#cooldown.start(answer.retry_after_ms ?? 0, performance.now(), answer);
+    this.#wake();
+  }
+
+  /** The wait is over before its time: a mute was lifted. */
+  release() {
+    this.#cooldown.end();
+    this.#wake();
+  }
+
+  #send() {
+    const { text, fault } = this.#verdict;
+    if (this.#cooldown.at(performance.now()).active || fault !== null) {
+      this.#insists = true;
+      this.#shake();
+      this.#show();
+      return;
+    }
+    this.#input.value = "";
+    this.#onSend(text, { color: this.#color, mode: this.#mode });
+    this.#typed();
+  }
+
+  #typed() {
+    this.#insists = false;
+    this.#verdict = cleanText(this.#input.value);
+    this.#show();
+  }
+
+  #shake() {
+    $("send").animate([{ transform: "none" }, { transform: "translateX(-4px)" }, { transform: "translateX(4px)" }, { transform: "none" }], { duration: 220, easing: "ease-in-out" });
+  }
+
+  /** A frame of the ring; goes on while it runs. */
+  #cool() {
+    const { active, leftMs, fraction } = this.#cooldown.at(performance.now());
+    $("ring").style.strokeDashoffset = String(100 - fraction * 100);
+    const seconds = active ? String(Math.ceil(leftMs / 1000)) : "";
+    if ($("seconds").textContent !== seconds || !active) {
+      $("seconds").textContent = seconds;
+      this.#show();
+    }
+    return active;
+  }
+
+  #show() {
+    const { active, leftMs, cause } = this.#cooldown.at(performance.now());
+    const { count, fault } = this.#verdict;
+    const wrong = fault !== null && fault !== "empty";
+    const send = $("send");
+    send.toggleAttribute("data-cooling", active);
+    send.ariaDisabled = String(active || fault !== null);
+    send.ariaLabel = active ? this.#language.text("send.wait", { s: Math.ceil(leftMs / 1000) }) : this.#language.text("send.send");
+    $("count").textContent = count > MAX_GRAPHEMES - NEAR_END || wrong ? String(MAX_GRAPHEMES - count) : count > 0 ? `${count}/${MAX_GRAPHEMES}` : "";
+    this.#input.parentElement.toggleAttribute("data-fault", wrong);
+    this.#input.ariaInvalid = String(wrong);
+    this.#hint(active ? cause : null, leftMs, wrong || (this.#insists && fault) ? fault : null);
+  }
+
+  #hint(cause, leftMs, fault) {
+    const hint = $("hint");
+    const words = cause ? explain(cause, this.#language, { op: "danmaku", leftMs })
+      : fault ? this.#language.text(`send.fault.${fault}`, { max: MAX_GRAPHEMES }) : "";
+    const rule = cause?.rule ? this.#language.text("why.rule", { rule: cause.rule }) : "";
+    if (hint.dataset.shown === words + rule) return;
+    hint.dataset.shown = words + rule;
+    hint.dataset.tone = cause ? "warn" : fault ? "bad" : "";
+    hint.replaceChildren(words, ...(rule ? [make("span", "mono", rule)] : []));
+  }
+
+  #setUpStyles(signal) {
+    radios($("modes"), "mode", MODES, this.#mode, () => make("span", "choice"), (mode) => this.#choose({ mode }), signal);
+    radios($("colors"), "color", COLORS, this.#color, (color) => {
+      const swatch = make("span", "swatch");
+      swatch.style.setProperty("--swatch", color);
+      return swatch;
+    }, (color) => this.#choose({ color }), signal);
+    const open = (wanted) => {
+      $("styles").hidden = !wanted;
+      $("style").ariaExpanded = String(wanted);
+      if (wanted) $("styles").querySelector("input:checked").focus();
+    };
+    $("style").addEventListener("click", () => open($("styles").hidden), { signal });
+    $("styles").addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" && event.key !== "Enter") return;
+      event.preventDefault();
+      open(false);
+      $("style").focus();
+    }, { signal });
+    document.addEventListener("pointerdown", (event) => {
+      if (!$("styles").contains(event.target) && !$("style").contains(event.target)) open(false);
+    }, { signal });
+    this.#nameStyles();
+    this.#choose({});
+  }
+
+  #choose({ color = this.#color, mode = this.#mode }) {
+    this.#color = color;
+    this.#mode = mode;
+    saved.set("color", color);
+    saved.set("mode", mode);
+    $("style").style.setProperty("--chosen", color);
+  }
+
+  #nameStyles() {
+    for (const input of $("modes").querySelectorAll("input")) input.nextElementSibling.textContent = this.#language.text(`send.mode.${input.value}`);
+    for (const input of $("colors").querySelectorAll("input")) {
+      input.ariaLabel = this.#language.text(`color.${input.value.slice(1)}`);
+      input.nextElementSibling.title = input.ariaLabel;
+    }
+  }
+}

@@ -1,0 +1,67 @@
+// The gift tray: the room's catalogue and how many at once.
+
+import { dressGift, giftName } from "./gift-face.js";
+import { $, make, radios } from "./dom.js";
+
+const COUNTS = ["1", "5", "10", "66"];
+
+export class Tray {
+  #language;
+  #onGive;
+  #gifts = [];
+  #count = 1;
+
+  /** `onGive(gift, count)`. */
+  constructor({ language, signal, onLanguage, onGive }) {
+    this.#language = language;
+    this.#onGive = onGive;
+    radios($("many"), "many", COUNTS, "1", (count) => make("span", "number", count), (count) => { this.#count = Number(count); }, signal);
+    onLanguage(() => this.#draw());
+    this.#setUpSheet(signal);
+  }
+
+  set gifts(gifts) {
+    if (JSON.stringify(gifts) === JSON.stringify(this.#gifts)) return;
+    this.#gifts = gifts;
+    this.#draw();
+  }
+
+  /** The catalogue's entry, or one that only has its id. */
+  find(id) {
+    return this.#gifts.find((g) => g.id === id) ?? { id, name: id, price: 0 };
+  }
+
+  #draw() {
+    $("gifts").replaceChildren(...this.#gifts.map((gift) => {
+      const item = make("li");
+      const button = make("button", "present");
+      const name = giftName(gift, this.#language);
+      button.type = "button";
+      button.ariaLabel = this.#language.text("gift.give", { gift: name, price: gift.price });
+      button.append(dressGift(gift), make("span", "name", name), make("span", "price number", this.#language.number(gift.price)));
+      button.addEventListener("click", () => this.#onGive(gift, this.#count));
+      item.append(button);
+      return item;
+    }));
+  }
+
+  /** On a phone the tray is a sheet that comes up. */
+  #setUpSheet(signal) {
+    const open = (wanted) => {
+      $("tray").toggleAttribute("data-open", wanted);
+      $("gift-open").ariaExpanded = String(wanted);
+    };
+    $("gift-open").addEventListener("click", () => {
+      open(!$("tray").hasAttribute("data-open"));
+      $("gifts").querySelector("button")?.focus({ preventScroll: true });
+    }, { signal });
+    document.addEventListener("pointerdown", (event) => {
+      if (!$("tray").contains(event.target) && !$("gift-open").contains(event.target)) open(false);
+    }, { signal });
+    $("tray").addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      open(false);
+      $("gift-open").focus();
+    }, { signal });
+  }
+}
