@@ -1,0 +1,229 @@
+package conn
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"liveroom/protocol"
+)
+
+// Acceptor upgrades requests to sessions and owns them until they end. It is the handler of GET /ws.
+type Acceptor struct {
+	// fixed after construction
+	cfg    Config
+	lobby  Lobby
+	start  time.Time
+	wheel  *wheel
+	ids    *protocol.MIDs
+	accept websocket.AcceptOptions
+	ctx    context.Context // the acceptor's own lifetime, for the lobby's calls
+	cancel context.CancelFunc
+
+	sessions atomic.Int64
+	refused  atomic.Int64 // sockets that were upgraded to be told why not
+	draining atomic.Bool
+
+	running sync.WaitGroup // readers and writers
+	sweeper sync.WaitGroup
+
+	mu sync.Mutex // a leaf
+	// guarded by mu
+	stopped bool // no goroutine may start any more
+}
+
+var _ http.Handler = (*Acceptor)(nil)
+
+// NewAcceptor starts an acceptor; [Acceptor.Shutdown] ends it. The error lists every fault of the configuration.
+func NewAcceptor(cfg Config, lobby Lobby) (*Acceptor, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("conn: %w", err)
+	}
+	a := &Acceptor{cfg: cfg.withDefaults(), lobby: lobby, start: time.Now(), ids: protocol.NewMIDs()}
+	a.accept = websocket.AcceptOptions{Subprotocols: []string{Subprotocol}, OriginPatterns: a.cfg.Origins}
+	a.ctx, a.cancel = context.WithCancel(context.Background())
+	a.wheel = newWheel(a.cfg.sweepStep())
+	a.sweeper.Go(a.sweep)
+	return a, nil
+}
+
+// sweepStep is how exact the sweeper's deadlines are: an eighth of the shortest, so that the wheel spans the longest of
+// usual settings in one turn.
+func (c *Config) sweepStep() time.Duration {
+	return max(min(c.HelloTimeout, c.Heartbeat, c.PongTimeout, c.MessageTimeout, c.CloseTimeout)/8, time.Millisecond)
+}
+
+// now is the acceptor's clock: monotonic, from 1 ns on.
+func (a *Acceptor) now() time.Duration { return time.Since(a.start) + 1 }
+
+// sweep turns the wheel until the acceptor is stopped.
+func (a *Acceptor) sweep() {
+	t := time.NewTicker(a.wheel.step)
+	defer t.Stop()
+	for {
+		select {
+		case <-a.ctx.Done():
+			return
+		case <-t.C:
+			a.wheel.advance(a.now())
+		}
+	}
+}
+
+// ServeHTTP upgrades a request and returns; the session goes on in a goroutine of its own. What is wrong with the
+// handshake is answered with a status; what is wrong with the moment (too many, draining, an address over its limit) is
+// answered with a close code where possible, since a page sees nothing of a status.
+func (a *Acceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	up := a.cfg.Metrics.upgrades
+	if !offersKnown(r.Header) {
+		up.badRequest.Add(1)
+		http.Error(w, "none of the offered subprotocols is spoken here: offer "+Subprotocol+" or none", http.StatusBadRequest)
+		return
+	}
+	addr := a.cfg.ClientAddr(r)
+	refusal := a.admit(func() (time.Duration, bool) {
+		if a.cfg.Admit == nil {
+			return 0, true
+		}
+		return a.cfg.Admit(addr)
+	})
+	live := a.sessions.Add(1)
+	if refusal == nil && live > int64(a.cfg.MaxSessions) {
+		refusal = a.sendAway(protocol.CloseOverloaded, 0)
+	}
+	if refusal != nil {
+		a.sessions.Add(-1)
+		if a.refused.Add(1) > int64(a.cfg.MaxRefused) {
+			a.refused.Add(-1)
+			a.unavailable(w)
+			return
+		}
+	}
+	s := &Session{a: a, id: a.ids.Next(), addr: addr, slot: -1, fd: -1, lang: protocol.ParseLang(r.Header.Get("Accept-Language"))}
+	s.turnedAway = refusal != nil
+	s.count = a.cfg.Metrics.stripe()
+	if !a.begin() {
+		a.release(s)
+		a.unavailable(w)
+		return
+	}
+	opts := a.accept
+	opts.OnPingReceived, opts.OnPongReceived = s.onPing, s.onPong
+	ws, err := websocket.Accept(&upgrade{ResponseWriter: w, s: s}, r, &opts)
+	if err != nil { // coder has answered
+		up.badRequest.Add(1)
+		a.release(s)
+		a.running.Done()
+		return
+	}
+	s.ws = ws
+	a.adopt(s, refusal)
+}
+
+// adopt starts a session.
+func (a *Acceptor) adopt(s *Session, refusal *protocol.Refusal) {
+	if s.turnedAway {
+		a.cfg.Metrics.upgrades.turnedAway.Add(1)
+	} else {
+		a.cfg.Metrics.upgrades.accepted.Add(1)
+		a.cfg.Metrics.sessions.Add(1)
+	}
+	s.born = a.now()
+	s.stamp()
+	a.wheel.add(s, s.born+a.cfg.HelloTimeout)
+	switch {
+	case refusal != nil:
+		s.Close(*refusal)
+	case a.draining.Load(): // Shutdown may have listed the sessions before this one
+		s.Close(*a.sendAway(protocol.CloseGoingAway, 0))
+	}
+	go func() {
+		defer a.running.Done()
+		s.run()
+	}()
+}
+
+// ended forgets a session whose socket is closed.
+func (a *Acceptor) ended(s *Session) {
+	a.wheel.remove(s)
+	s.mu.Lock()
+	code := s.code
+	s.mu.Unlock()
+	a.cfg.Metrics.closed(code)
+	if !s.turnedAway {
+		a.cfg.Metrics.sessions.Add(-1)
+	}
+	a.release(s)
+}
+
+// release gives the session's place back.
+func (a *Acceptor) release(s *Session) {
+	if s.turnedAway {
+		a.refused.Add(-1)
+		return
+	}
+	a.sessions.Add(-1)
+}
+
+// begin counts a goroutine that is about to start; false when the acceptor has stopped.
+func (a *Acceptor) begin() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stopped {
+		return false
+	}
+	a.running.Add(1)
+	return true
+}
+
+// admit returns why a socket is to be turned away now, or nil.
+func (a *Acceptor) admit(address func() (time.Duration, bool)) *protocol.Refusal {
+	if a.draining.Load() {
+		return a.sendAway(protocol.CloseGoingAway, 0)
+	}
+	if retry, ok := address(); !ok {
+		r := a.sendAway(protocol.CloseOverloaded, retry)
+		r.Detail = string(protocol.ReasonRateLimited)
+		return r
+	}
+	return nil
+}
+
+// sendAway words a refusal with a time to come back: not before retry, and a different one for each client.
+func (a *Acceptor) sendAway(code protocol.CloseCode, retry time.Duration) *protocol.Refusal {
+	return &protocol.Refusal{Code: code, Reconnect: retry + a.cfg.Reconnect + rand.N(a.cfg.Reconnect)}
+}
+
+// unavailable is the answer when not even a close code can be afforded.
+func (a *Acceptor) unavailable(w http.ResponseWriter) {
+	a.cfg.Metrics.upgrades.unavailable.Add(1)
+	wait := a.cfg.Reconnect + rand.N(a.cfg.Reconnect)
+	w.Header().Set("Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)))
+	http.Error(w, "too many connections, come back later", http.StatusServiceUnavailable)
+}
+
+// offersKnown reports whether the request offers no subprotocol or ours among others. Selecting none of several offers
+// would make browsers fail the connection with a bare 1006 (WHATWG WebSockets, "establish a WebSocket connection").
+func offersKnown(h http.Header) bool {
+	offered := false
+	for _, v := range h.Values("Sec-WebSocket-Protocol") {
+		for p := range strings.SplitSeq(v, ",") {
+			switch p = strings.TrimSpace(p); p {
+			case Subprotocol:
+				return true
+			case "":
+			default:
+				offered = true
+			}
+		}
+	}
+	return !offered
+}

@@ -1,0 +1,66 @@
+package conn
+
+import (
+	"sync/atomic"
+
+	"liveroom/protocol"
+)
+
+// dropReason says why a viewer did not get a message. It is also the metric's label.
+type dropReason uint8
+
+const (
+	dropSlow     dropReason = iota // the viewer's queue was over its bound
+	dropReplaced                   // a newer like took its place
+	dropClosed                     // it waited in the queue of a session that ended
+	numDropReasons
+)
+
+func (r dropReason) String() string {
+	return [numDropReasons]string{"slow", "replaced", "closed"}[r]
+}
+
+// counters are one stripe of the totals. A session keeps to one stripe, so that workers on different cores seldom meet in
+// the same cache line.
+type counters struct {
+	frames    atomic.Uint64
+	bytes     atomic.Uint64
+	delivered [protocol.NumClasses]atomic.Uint64
+	dropped   [protocol.NumClasses][numDropReasons]atomic.Uint64
+	_         [64]byte
+}
+
+// sentFull counts a whole broadcast that the kernel took.
+func (c *counters) sentFull(b *protocol.Broadcast, bytes int) {
+	c.frames.Add(1)
+	c.bytes.Add(uint64(bytes))
+	for class := range protocol.NumClasses {
+		if n := b.Count(class); n != 0 {
+			c.delivered[class].Add(uint64(n))
+		}
+	}
+}
+
+// sent counts an entry of the queue that the kernel took whole.
+func (c *counters) sent(e *entry) {
+	if e.kind == kindWire {
+		c.bytes.Add(uint64(e.size))
+		return
+	}
+	c.frames.Add(1)
+	c.bytes.Add(uint64(e.size))
+	for class := range protocol.NumClasses {
+		if n := e.count(class); n != 0 {
+			c.delivered[class].Add(uint64(n))
+		}
+	}
+}
+
+// drop counts the messages of an entry that will not be sent.
+func (c *counters) drop(e *entry, why dropReason) {
+	for class := range protocol.NumClasses {
+		if n := e.count(class); n != 0 {
+			c.dropped[class][why].Add(uint64(n))
+		}
+	}
+}

@@ -1,0 +1,15 @@
+//go:build !unix
+
+package conn
+
+import (
+	"net"
+	"syscall"
+)
+
+// descriptor finds none here: every session takes the queue path.
+func descriptor(net.Conn) (int, bool) { return -1, false }
+
+func writeFD(int, []byte) (int, error) { return 0, syscall.EAGAIN }
+
+func shutdownFD(int) {}

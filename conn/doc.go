@@ -1,0 +1,30 @@
+// Package conn is one viewer's socket: accept, hello, read path, send queue, write path, heartbeat and close.
+//
+// The one idea: a broadcast is bytes that all viewers share, and a healthy viewer takes them with one non-blocking
+// write(2) in the caller's own goroutine, straight on the descriptor. coder/websocket keeps the handshake, the reads and
+// the control frames; it writes to a net.Conn that is ours and passes the same mutex, so that whole frames never
+// interleave. Only what the kernel did not take goes to the session's bounded queue and to a writer goroutine that lives
+// as long as the queue. TLS and whatever is no plain TCP socket always take the queue.
+//
+// # Concurrency
+//
+// An [Acceptor] and a [Session] are safe for concurrent use. A session has one goroutine that reads and is the only one
+// to call its [Seat]; [Session.Deliver], [Session.Control], [Session.Open] and [Session.Close] never wait for the peer
+// and never call back, so a room may call them while it holds its own locks. Deliveries of one session keep the order of
+// the calls. Every goroutine is waited for by [Acceptor.Shutdown].
+//
+// Lock order: room's locks → Session.mu; Acceptor.mu and wheel.mu are leaves that are never held together with another
+// lock. Session.mu covers map and slice work, the non-blocking write(2) and shutdown(2), and nothing that can wait.
+//
+// # What a slow viewer gets
+//
+//	control   own lane ahead of broadcasts; over its bound the session ends with 4001
+//	gift      queued up to the hard bound, then the session ends with 4001 and the client resumes
+//	danmaku   left out while the queue is over its bound, counted, announced as one missed with the exact number
+//	like      left out likewise; the newest one follows the missed
+//
+// # What it does not do
+//
+// It knows no rooms, users, tokens or rules: the [Lobby] seats a session, the [Meter] decides about its frames, and the
+// wiring says which addresses may connect. It compresses nothing yet.
+package conn

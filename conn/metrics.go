@@ -1,0 +1,95 @@
+package conn
+
+import (
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"liveroom/protocol"
+)
+
+// numStripes is more than the cores that write at once on one node.
+const numStripes = 16
+
+// Metrics are the totals of all acceptors that share it. Counting costs a few uncontended atomic additions per frame; sums
+// are made when they are asked for. Safe for concurrent use.
+type Metrics struct {
+	stripes  [numStripes]counters
+	turn     atomic.Uint32
+	sessions atomic.Int64
+	closes   []atomic.Uint64 // in the order of closeLabels
+	upgrades *upgrades
+	delivery delays
+}
+
+// upgrades counts the answers to handshakes.
+type upgrades struct{ accepted, turnedAway, badRequest, unavailable atomic.Uint64 }
+
+// closeVanished stands for sockets that ended without a close frame (RFC 6455, section 7.4.1).
+const closeVanished = protocol.CloseCode(1006)
+
+// closeLabels is the closed set of codes in metrics. What the list of the contract does not have is "other".
+func closeLabels() []string {
+	var out []string
+	for _, c := range protocol.CloseCodes() {
+		out = append(out, strconv.Itoa(int(c)))
+	}
+	return append(out, strconv.Itoa(int(closeProtocol)), strconv.Itoa(int(closeVanished)), "other")
+}
+
+// NewMetrics makes the metrics and registers them: liveroom_sessions, liveroom_deliveries_total, liveroom_frames_total,
+// liveroom_sent_bytes_total, liveroom_dropped_total, liveroom_closes_total, liveroom_upgrades_total and
+// liveroom_delivery_seconds. It panics when one of the names is taken.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	m := newMetrics()
+	reg.MustRegister(collector{m})
+	return m
+}
+
+func newMetrics() *Metrics {
+	return &Metrics{closes: make([]atomic.Uint64, len(closeLabels())), upgrades: new(upgrades)}
+}
+
+// ObserveDelivery notes that n deliveries took d from admission to the socket. A room calls it once per broadcast and
+// shard, after its loop over the viewers.
+func (m *Metrics) ObserveDelivery(d time.Duration, n int) { m.delivery.observe(d, n) }
+
+// stripe hands a session its counters.
+func (m *Metrics) stripe() *counters { return &m.stripes[m.turn.Add(1)%numStripes] }
+
+// closed counts the end of a session; 0 means that no close frame was seen.
+func (m *Metrics) closed(code protocol.CloseCode) {
+	if code == 0 {
+		code = closeVanished
+	}
+	want, i := strconv.Itoa(int(code)), 0
+	labels := closeLabels()
+	for i < len(labels)-1 && labels[i] != want {
+		i++
+	}
+	m.closes[i].Add(1)
+}
+
+// delayBounds are the upper bounds of the buckets, in seconds: fine where the objectives are.
+var delayBounds = [...]float64{.001, .0025, .005, .01, .025, .05, .075, .1, .15, .2, .3, .45, .6, 1, 2.5, 5}
+
+// delays is a histogram that takes many equal observations at once.
+type delays struct {
+	buckets [len(delayBounds) + 1]atomic.Uint64
+	nanos   atomic.Uint64
+}
+
+func (h *delays) observe(d time.Duration, n int) {
+	if n <= 0 {
+		return
+	}
+	d = max(d, 0)
+	i := 0
+	for i < len(delayBounds) && d.Seconds() > delayBounds[i] {
+		i++
+	}
+	h.buckets[i].Add(uint64(n))
+	h.nanos.Add(uint64(d) * uint64(n))
+}

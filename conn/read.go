@@ -1,0 +1,203 @@
+package conn
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/coder/websocket"
+
+	"liveroom/protocol"
+)
+
+// run is the session's own goroutine, from the upgrade to the end of the socket.
+func (s *Session) run() {
+	s.serve()
+	s.part()
+	s.abort()
+	_ = s.ws.CloseNow() // lets go of coder's finalizer; the socket is closed
+	s.a.ended(s)
+}
+
+// serve reads until the session is closing or the socket fails, and then leaves the room.
+func (s *Session) serve() {
+	defer s.leave()
+	defer s.recovered("read")
+	for !s.isClosing() {
+		if s.seat != nil {
+			s.phase.Store(phaseWaiting)
+		}
+		if !s.readMessage() {
+			return
+		}
+	}
+}
+
+// leave gives the seat up. A panic in it ends this session alone, as net/http would have it.
+func (s *Session) leave() {
+	defer s.recovered("leave")
+	if s.seat != nil {
+		s.phase.Store(phaseHandling)
+		s.seat.Leave()
+	}
+}
+
+func (s *Session) recovered(where string) {
+	if v := recover(); v != nil {
+		s.a.cfg.Logger.Error("session panicked", "session", s.id, "in", where, "err", fmt.Sprint(v), "stack", string(debug.Stack()))
+		s.Close(protocol.Refusal{Code: protocol.CloseInternal})
+	}
+}
+
+func (s *Session) isClosing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closing
+}
+
+// scratch is what one message needs while it is read and handled; an idle session holds none.
+type scratch struct {
+	buf []byte
+	req protocol.Request
+}
+
+// scratchBytes is the buffer to begin with. It grows only as input comes, so that a half message costs the server about as
+// much as it cost the client.
+const scratchBytes = 1 << 10
+
+var scratches = sync.Pool{New: func() any { return &scratch{buf: make([]byte, 0, scratchBytes)} }}
+
+// release returns a scratch without the client's strings and without an overgrown buffer.
+func (c *scratch) release() {
+	c.req = protocol.Request{}
+	if cap(c.buf) <= 4*scratchBytes {
+		scratches.Put(c)
+	}
+}
+
+// readMessage reads and handles one message. It returns false when there can be no further one.
+func (s *Session) readMessage() bool {
+	// No deadline here: coder closes on it. Deadlines are the sweeper's.
+	typ, r, err := s.ws.Reader(context.Background())
+	if err != nil {
+		return s.readFailed()
+	}
+	if typ != websocket.MessageText {
+		s.Close(protocol.Refusal{Code: protocol.CloseNotText})
+		return false
+	}
+	if s.seat != nil {
+		s.stamp()
+		s.phase.Store(phaseMessage)
+	}
+	c := scratches.Get().(*scratch)
+	defer c.release()
+	if c.buf, err = readAll(r, c.buf); err != nil {
+		return s.readFailed()
+	}
+	s.phase.Store(phaseHandling)
+	s.handle(c)
+	s.stamp()
+	return true
+}
+
+// readFailed ends the reading. Where coder has found a fault of the protocol it has sent a close, or should have.
+func (s *Session) readFailed() bool {
+	if !s.readFail {
+		s.mu.Lock()
+		s.closeForLocked(closeProtocol)
+		s.mu.Unlock()
+	}
+	return false
+}
+
+// stamp notes that a whole frame has come.
+func (s *Session) stamp() { s.seen.Store(int64(s.a.now())) }
+
+// handle spends a frame, decodes it and passes it on.
+func (s *Session) handle(c *scratch) {
+	if m := s.a.cfg.Meter; m != nil {
+		if err, refusal := m.Frame(s); err != nil || refusal != nil {
+			s.refuseFrame(c, err, refusal)
+			return
+		}
+	}
+	if !utf8.Valid(c.buf) {
+		s.Close(protocol.Refusal{Code: protocol.CloseInvalidUTF8})
+		return
+	}
+	err := protocol.DecodeRequest(c.buf, &c.req)
+	if s.seat == nil {
+		s.greet(&c.req, err)
+		return
+	}
+	switch {
+	case err != nil:
+		s.refuse(c.req.ID, err)
+	case c.req.Op == protocol.OpPing:
+		s.Control(protocol.AppendPong(nil, c.req.ID, time.Now().UnixMilli()))
+	case c.req.Op == protocol.OpHello:
+		s.refuse(c.req.ID, &protocol.Error{Reason: protocol.ReasonBadRequest, Detail: "op: hello comes once, as the first frame"})
+	default:
+		s.seat.Receive(&c.req)
+	}
+}
+
+// refuseFrame answers a frame over its limit. Its id is worth the decoding, for each readable id is owed one answer; how
+// often that can be asked for is what the closing refusal is about.
+func (s *Session) refuseFrame(c *scratch, err *protocol.Error, refusal *protocol.Refusal) {
+	if err != nil {
+		_ = protocol.DecodeRequest(c.buf, &c.req)
+		s.refuse(c.req.ID, err)
+	}
+	if refusal != nil {
+		s.Close(*refusal)
+	}
+}
+
+// refuse answers a frame: with an ack when it had an id, else with an error.
+func (s *Session) refuse(id string, err *protocol.Error) {
+	events := s.refusal(id, err)
+	if s.seat != nil {
+		s.Control(events)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answerLocked(events)
+}
+
+func (s *Session) refusal(id string, err *protocol.Error) []byte {
+	if id == "" {
+		return protocol.AppendError(nil, err, s.lang)
+	}
+	return protocol.AppendAck(nil, protocol.Refuse(id, err), s.lang)
+}
+
+// greet handles the first frame, which must be a hello.
+func (s *Session) greet(r *protocol.Request, err *protocol.Error) {
+	if err == nil && r.Op != protocol.OpHello {
+		err = protocol.BadField("op", "hello as the first one", string(r.Op))
+	}
+	if err != nil {
+		s.refuse(r.ID, err)
+		s.Close(protocol.Refusal{Code: protocol.CloseHelloTimeout, Detail: "bad hello"})
+		return
+	}
+	if r.Lang != "" {
+		s.lang = protocol.ParseLang(r.Lang)
+	}
+	ctx, cancel := context.WithTimeout(s.a.ctx, s.a.cfg.HelloTimeout)
+	defer cancel()
+	seat, refusal := s.a.lobby.Hello(ctx, s, r)
+	s.seat = seat
+	switch {
+	case refusal != nil:
+		s.Close(*refusal)
+	case seat == nil:
+		s.Close(protocol.Refusal{Code: protocol.CloseInternal})
+	}
+}

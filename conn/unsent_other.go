@@ -1,0 +1,5 @@
+//go:build !linux
+
+package conn
+
+func limitUnsent(int, int) {}
