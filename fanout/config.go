@@ -55,6 +55,8 @@ type Config struct {
 	ProbeTimeout time.Duration
 	// SweepEvery is the period in which subscribed rooms are compared with the store. Default 10 seconds.
 	SweepEvery time.Duration
+	// RulesEvery is the period in which the limits in force are compared with the store. Default 1 second.
+	RulesEvery time.Duration
 
 	// PendingMessages bounds what waits for one room's handler; beyond it messages are dropped and counted. Default 8192.
 	PendingMessages int
@@ -83,6 +85,7 @@ func (c Config) withDefaults() Config {
 	set(&c.ProbeEvery, time.Second)
 	set(&c.ProbeTimeout, 3*time.Second)
 	set(&c.SweepEvery, 10*time.Second)
+	set(&c.RulesEvery, time.Second)
 	if c.GiftBytes == 0 {
 		c.GiftBytes = 4 << 30
 	}
@@ -133,6 +136,7 @@ func (c Config) Validate() error {
 		{"SettingsAge", c.SettingsAge, time.Minute}, {"LikesGather", c.LikesGather, time.Millisecond},
 		{"StoreTimeout", c.StoreTimeout, time.Millisecond}, {"AnnounceEvery", c.AnnounceEvery, time.Millisecond},
 		{"ProbeEvery", c.ProbeEvery, time.Millisecond}, {"SweepEvery", c.SweepEvery, time.Millisecond},
+		{"RulesEvery", c.RulesEvery, time.Millisecond},
 	} {
 		if d.value < d.least {
 			fault(d.field, "want at least %v, have %v", d.least, d.value)

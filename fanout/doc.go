@@ -18,6 +18,7 @@
 //	lr.gift.<room>            what the ledger stores (stream liveroom_gifts)
 //	lr.likes.<room>           what the like counters store (stream liveroom_likes)
 //	lr.likelog                totals that were shown to somebody (stream liveroom_likelog, embedded server only)
+//	lr.rules                  sets of limits (stream liveroom_rules); lr.rulesnews tells that there is a new one
 //	lr.node.<node>.presence   a node's rooms, every two seconds
 //	lr.node.<node>.probe.*    a node's messages to itself, one subject per connection
 //

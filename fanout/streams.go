@@ -16,6 +16,7 @@ const (
 	settingsBucket = "liveroom_settings"
 	settingsStream = "KV_" + settingsBucket
 	nodesBucket    = "liveroom_nodes"
+	rulesStream    = "liveroom_rules"
 )
 
 // Bounds of the streams that have no setting; together with the ledger's they are what the data directory may hold.
@@ -24,7 +25,11 @@ const (
 	likeLogBytes  = 256 << 20
 	settingsBytes = 256 << 20
 	nodesBytes    = 1 << 20
+	rulesBytes    = 256 << 20
 )
+
+// rulesKept is how many sets of limits the store keeps, the newest.
+const rulesKept = 1000
 
 // likeLogAge is how long a shown total stays in the log: long after the counter itself is on disk, see embeddedSync.
 const likeLogAge = 5 * time.Minute
@@ -63,6 +68,11 @@ func (f *Fabric) openStreams(ctx context.Context) error {
 			AllowDirect: true, PersistMode: likesMode,
 		},
 	}
+	streams = append(streams, jetstream.StreamConfig{
+		Name: rulesStream, Subjects: []string{rulesSubject}, Storage: jetstream.FileStorage, Replicas: replicas,
+		MaxMsgs: rulesKept, MaxBytes: rulesBytes, MaxMsgSize: rulesBytes / rulesKept, AllowDirect: true, DenyDelete: true,
+		RePublish: &jetstream.RePublish{Source: rulesSubject, Destination: rulesNewsSubject, HeadersOnly: true},
+	})
 	if f.server != nil {
 		streams = append(streams, jetstream.StreamConfig{
 			Name: likeLogStream, Subjects: []string{likeLogSubject}, Storage: jetstream.FileStorage, Replicas: 1,

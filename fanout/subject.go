@@ -18,6 +18,9 @@ const (
 	likesPrefix    = "lr.likes."
 	nodePrefix     = "lr.node."
 	likeLogSubject = "lr.likelog"
+
+	rulesSubject     = "lr.rules"
+	rulesNewsSubject = "lr.rulesnews"
 )
 
 // roomSubject escapes, so that no room can name another room's subject or a wildcard.

@@ -1,0 +1,140 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// RulesRecord is one set of limits as the store keeps it.
+type RulesRecord struct {
+	Version uint64 // grows by one with each set, from 1
+	Payload []byte // what [Fabric.PublishRules] was given
+	Time    time.Time
+}
+
+// PublishRules stores a set of limits if the newest stored one is still of version after (0: there is none), and returns
+// the new one's version. All nodes hear of it, see [Fabric.FollowRules]. ErrConflict when somebody was faster,
+// ErrUnknown when the store did not answer, ErrRefused when nothing was stored.
+func (f *Fabric) PublishRules(ctx context.Context, payload []byte, after uint64) (uint64, error) {
+	if !f.store.IsConnected() {
+		return 0, fmt.Errorf("%w: %w", ErrRefused, ErrDisconnected)
+	}
+	ctx, cancel := f.storeContext(ctx)
+	defer cancel()
+	m := &nats.Msg{Subject: rulesSubject, Data: payload}
+	ack, err := f.js.PublishMsg(ctx, m, jetstream.WithExpectStream(rulesStream), jetstream.WithExpectLastSequence(after), jetstream.WithRetryAttempts(0))
+	var api jetstream.JetStreamError
+	switch {
+	case err == nil:
+		return ack.Sequence, nil
+	case errors.As(err, &api) && api.APIError() != nil && api.APIError().ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence:
+		return 0, fmt.Errorf("%w: limits are not at version %d", ErrConflict, after)
+	default:
+		return 0, fmt.Errorf("%w: limits: %w", storeFailure(err), err)
+	}
+}
+
+// LastRules returns the newest set, false when there is none yet.
+func (f *Fabric) LastRules(ctx context.Context) (RulesRecord, bool, error) {
+	r, ok, err := f.last(ctx, rulesStream, rulesSubject)
+	return RulesRecord{r.Seq, r.Data, r.Time}, ok, err
+}
+
+// Rules returns the set of a version, ErrNotFound when there is none, or no longer.
+func (f *Fabric) Rules(ctx context.Context, version uint64) (RulesRecord, error) {
+	got, err := f.RulesHistory(ctx, version+1, 1)
+	if err != nil {
+		return RulesRecord{}, err
+	}
+	if len(got) == 0 || got[0].Version != version {
+		return RulesRecord{}, ErrNotFound
+	}
+	return got[0], nil
+}
+
+// RulesHistory returns at most limit sets (1 to 1000, else an error) older than version before (0: from the newest),
+// newest first. The store keeps the last 1000.
+func (f *Fabric) RulesHistory(ctx context.Context, before uint64, limit int) ([]RulesRecord, error) {
+	if limit < 1 || limit > rulesKept {
+		return nil, fmt.Errorf("history of limits: limit %d is not in 1 to %d", limit, rulesKept)
+	}
+	if before == 0 {
+		newest, ok, err := f.LastRules(ctx)
+		if err != nil || !ok {
+			return nil, err
+		}
+		before = newest.Version + 1
+	}
+	first := uint64(1)
+	if before > uint64(limit) {
+		first = before - uint64(limit)
+	}
+	got, err := f.read(ctx, rulesStream, directGet{Seq: first, Next: rulesSubject, Batch: limit})
+	if err != nil {
+		return nil, err
+	}
+	var out []RulesRecord
+	for i := len(got) - 1; i >= 0; i-- {
+		if r := got[i]; r.Seq < before {
+			out = append(out, RulesRecord{r.Seq, r.Data, r.Time})
+		}
+	}
+	return out, nil
+}
+
+// FollowRules calls h with the newest set, once at first and then whenever it is another one, until stop is called.
+// The calls come one after the other. A set that was published and replaced between two looks is skipped. News travel
+// at once; a look at the store every [Config.RulesEvery] finds what was lost on the way.
+func (f *Fabric) FollowRules(h func(RulesRecord)) (stop func(), err error) {
+	news := make(chan struct{}, 1)
+	wake := func(*nats.Msg) {
+		select {
+		case news <- struct{}{}:
+		default: // it will look anyway
+		}
+	}
+	sub, err := f.live.Subscribe(rulesNewsSubject, wake)
+	if err != nil {
+		return nil, fmt.Errorf("subscribe to limits: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f.followRules(ctx, news, h)
+	}()
+	return func() {
+		_ = sub.Unsubscribe() // fails only on a closed connection, where there is nothing to undo
+		cancel()
+		<-ended
+	}, nil
+}
+
+func (f *Fabric) followRules(ctx context.Context, news <-chan struct{}, h func(RulesRecord)) {
+	tick := time.NewTicker(f.cfg.RulesEvery)
+	defer tick.Stop()
+	var known uint64
+	for {
+		if f.connected() {
+			r, ok, err := f.LastRules(ctx)
+			switch {
+			case err == nil && ok && r.Version != known:
+				known = r.Version
+				h(r)
+			case err != nil && ctx.Err() == nil:
+				f.log.Warn("limits cannot be read", "err", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-news:
+		}
+	}
+}

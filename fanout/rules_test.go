@@ -1,0 +1,102 @@
+package fanout
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestRulesAreVersioned: one winner among those who publish on the same version, history newest first, all over a
+// restart of the node.
+func TestRulesAreVersioned(t *testing.T) {
+	dir := t.TempDir()
+	ctx := testContext(t)
+	f := openUnclosed(t, Config{NodeID: "n1", DataDir: dir})
+	if _, ok, err := f.LastRules(ctx); ok || err != nil {
+		t.Fatalf("a new store has rules: %v, %v", ok, err)
+	}
+	results := make(chan error, 8)
+	for i := range 8 {
+		go func() {
+			_, err := f.PublishRules(ctx, fmt.Appendf(nil, "set %d", i), 0)
+			results <- err
+		}()
+	}
+	won := 0
+	for range 8 {
+		switch err := receive(t, results); {
+		case err == nil:
+			won++
+		case !errors.Is(err, ErrConflict):
+			t.Error(err)
+		}
+	}
+	if won != 1 {
+		t.Fatalf("%d publishers won", won)
+	}
+	for v := uint64(1); v < 5; v++ {
+		if got, err := f.PublishRules(ctx, fmt.Appendf(nil, "after %d", v), v); err != nil || got != v+1 {
+			t.Fatalf("version %d, %v", got, err)
+		}
+	}
+	closeNow(t, f)
+
+	f = open(t, Config{NodeID: "n1", DataDir: dir})
+	history, err := f.RulesHistory(ctx, 0, 3)
+	if err != nil || len(history) != 3 || history[0].Version != 5 || history[2].Version != 3 {
+		t.Fatalf("history %v, %v", history, err)
+	}
+	older, err := f.RulesHistory(ctx, 3, 10)
+	if err != nil || len(older) != 2 || older[0].Version != 2 {
+		t.Fatalf("older %v, %v", older, err)
+	}
+	one, err := f.Rules(ctx, 4)
+	if err != nil || string(one.Payload) != "after 3" || one.Time.IsZero() {
+		t.Fatalf("version 4: %v, %v", one, err)
+	}
+	for _, none := range []uint64{0, 6} {
+		if _, err := f.Rules(ctx, none); !errors.Is(err, ErrNotFound) {
+			t.Errorf("version %d: %v", none, err)
+		}
+	}
+}
+
+// TestRulesReachEveryNode: two nodes hear of a set at once, and one that was cut off when it was published hears of it
+// from its own look at the store.
+func TestRulesReachEveryNode(t *testing.T) {
+	url := natsServer(t).ClientURL()
+	ctx := testContext(t)
+	heard := make([]chan RulesRecord, 2)
+	var nodes []*Fabric
+	for i := range heard {
+		// The period is far longer than the test: what arrives has come as news.
+		f := open(t, Config{NodeID: fmt.Sprint("n", i), URLs: []string{url}, RulesEvery: time.Hour})
+		nodes = append(nodes, f)
+		heard[i] = make(chan RulesRecord, 10)
+		stop, err := f.FollowRules(func(r RulesRecord) { heard[i] <- r })
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(stop)
+	}
+	if _, err := nodes[0].PublishRules(ctx, []byte("first"), 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range heard {
+		if r := receive(t, c); r.Version != 1 || string(r.Payload) != "first" {
+			t.Fatalf("heard %v", r)
+		}
+	}
+
+	late := open(t, Config{NodeID: "late", URLs: []string{url}, RulesEvery: 10 * time.Millisecond})
+	c := make(chan RulesRecord, 10)
+	stop, err := late.FollowRules(func(r RulesRecord) { c <- r })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if r := receive(t, c); r.Version != 1 {
+		t.Fatalf("late node heard %v", r)
+	}
+}
