@@ -128,6 +128,9 @@ func (l *lists) add(r *rule) {
 	of := &l.of[r.scope]
 	of.rules = append(of.rules, r)
 	of.grouped = of.grouped || r.rank != of.rules[0].rank || r.rank.specific != 0
+	if of.grouped || !r.plain {
+		l.special |= 1 << r.scope
+	}
 }
 
 // defaultRules returns the rules that cover the actions for which no rule

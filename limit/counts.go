@@ -86,17 +86,14 @@ func (c *counter) add(o outcome) { c.n[o].Add(1) }
 // rules; it is spread over shards by the first subject, so that cores seldom
 // meet. Everything else is counted rule by rule.
 type tally struct {
-	rules    map[*rule]*counter // of the generation at hand
-	counters [scopeCount][]*counter
+	counters [scopeCount][]*counter                      // beside lists.of
 	shards   *[tallyShards][1 << scopeCount]atomic.Int64 // by scopes asked
 }
 
 const tallyShards = 8
 
-func (t *tally) of(r *rule) *counter { return t.rules[r] }
-
-func (t *tally) allowed(subjects []*Subject, scopes uint8) {
-	shard := uintptr(unsafe.Pointer(subjects[0])) >> 7 % tallyShards
+func (t *tally) allowed(first *Subject, scopes uint8) {
+	shard := uintptr(unsafe.Pointer(first)) >> 7 % tallyShards
 	t.shards[shard][scopes].Add(1)
 }
 
@@ -132,7 +129,7 @@ func (g *Gate) talliesFor(rules *Rules) []*tally {
 }
 
 func (g *Gate) tallyFor(l *lists) *tally {
-	t := tally{rules: map[*rule]*counter{}}
+	t := tally{}
 	signature := l.name
 	for scope := range l.of {
 		for _, r := range l.of[scope].rules {
@@ -142,7 +139,6 @@ func (g *Gate) tallyFor(l *lists) *tally {
 				c = &counter{}
 				g.counters[key] = c
 			}
-			t.rules[r] = c
 			t.counters[scope] = append(t.counters[scope], c)
 			signature += "\x00" + r.name
 		}

@@ -106,28 +106,3 @@ func TestDecideDoesNotAllocate(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkDecide(b *testing.B) {
-	g := NewGate(defaultRulesSet(b), atZero)
-	conn, user := &Subject{Scope: ScopeConn}, &Subject{Scope: ScopeUser}
-	seat, room := &Subject{Scope: ScopeUserRoom}, &Subject{Scope: ScopeRoom}
-	now := Instant(0)
-	b.Run("conn", func(b *testing.B) {
-		for b.Loop() {
-			now += Instant(time.Second)
-			g.Decide(now, &Request{Action: Gift, Role: "viewer", Room: "demo"}, conn)
-		}
-	})
-	b.Run("conn+user+room", func(b *testing.B) {
-		for b.Loop() {
-			now += Instant(time.Second)
-			g.Decide(now, &Request{Action: Gift, Role: "viewer", Room: "demo"}, conn, user, room)
-		}
-	})
-	b.Run("danmaku", func(b *testing.B) {
-		for b.Loop() {
-			now += Instant(2 * time.Second)
-			g.Decide(now, &Request{Action: Danmaku, Role: "viewer", Room: "demo"}, conn, user, seat, room)
-		}
-	})
-}

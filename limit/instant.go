@@ -49,3 +49,16 @@ func (i Instant) Sub(j Instant) time.Duration {
 	}
 	return time.Duration(diff)
 }
+
+// ticks returns the nanoseconds from epoch to now when now is at most span
+// later. A reading more than span before the epoch counts as that far. It
+// reports false when now is later than that.
+func ticks(epoch, now Instant, span int64) (int64, bool) {
+	if t := int64(now - epoch); now >= epoch {
+		return t, uint64(t) <= uint64(span)
+	}
+	if back := uint64(epoch) - uint64(now); back < uint64(span) {
+		return -int64(back), true
+	}
+	return -span, true
+}

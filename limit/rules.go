@@ -29,6 +29,9 @@ type lists struct {
 	name string
 	// id numbers the lists of a set, from 0.
 	id int
+	// special is the bit set of scopes with a rule that is not plain, or
+	// with rules of unequal rank.
+	special uint8
 }
 
 // list is sorted by specificity, priority and name.
@@ -39,11 +42,11 @@ type list struct {
 	grouped bool
 }
 
-// group returns the rules of the rank that applies, of which those count that
-// match.
-func (l *list) group(class uint8, room string) []*rule {
+// group returns the bounds of the rank that applies, in which those rules
+// count that match.
+func (l *list) group(class uint8, room string) (from, to int) {
 	if !l.grouped {
-		return l.rules
+		return 0, len(l.rules)
 	}
 	for i, r := range l.rules {
 		if r.matches(class, room) {
@@ -51,10 +54,10 @@ func (l *list) group(class uint8, room string) []*rule {
 			for end < len(l.rules) && l.rules[end].rank == r.rank {
 				end++
 			}
-			return l.rules[i:end]
+			return i, end
 		}
 	}
-	return nil
+	return 0, 0
 }
 
 // Version returns the set's version.

@@ -100,23 +100,19 @@ func (st *state) follow(next *generation, scope Scope) {
 // that far in the past counts as the span's beginning.
 func (st *state) at(now Instant, scope Scope) int64 {
 	set := &st.gen.rules.scopes[scope]
-	if t := int64(now - st.epoch); now >= st.epoch && uint64(t) <= uint64(set.span) {
-		return t
+	t, inSpan := ticks(st.epoch, now, set.span)
+	if !inSpan {
+		st.advance(now, set)
+		return 0
 	}
-	return st.far(now, set)
+	return t
 }
 
-func (st *state) far(now Instant, set *scopeRules) int64 {
-	if now < st.epoch {
-		if back := uint64(st.epoch) - uint64(now); back < uint64(set.span) {
-			return -int64(back)
-		}
-		return -set.span
-	}
+// advance moves the epoch to now.
+func (st *state) advance(now Instant, set *scopeRules) {
 	ahead := uint64(now) - uint64(st.epoch)
 	for _, r := range set.rules {
 		r.shift(st.cells[r.cell:], ahead)
 	}
 	st.epoch = now
-	return 0
 }

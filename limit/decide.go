@@ -1,0 +1,133 @@
+package limit
+
+import (
+	"math/bits"
+	"time"
+)
+
+// Decide asks every rule that applies to q for the subjects given, at most one
+// of each scope, and spends from all of them or from none. now is a reading
+// of the Gate's clock. It does not allocate.
+func (g *Gate) Decide(now Instant, q *Request, subjects ...*Subject) (d Decision) {
+	if q.Cost < 0 {
+		d.Verdict = Invalid
+		return
+	}
+	scopes := uint8(0)
+	for _, s := range subjects {
+		bit := uint8(1) << s.Scope
+		if scopes >= bit {
+			g.decideSorted(now, q, subjects, &d)
+			return
+		}
+		scopes |= bit
+	}
+	g.decide(now, q, subjects, scopes, &d)
+	return
+}
+
+// decideSorted brings the subjects into the order of their locks.
+func (g *Gate) decideSorted(now Instant, q *Request, subjects []*Subject, d *Decision) {
+	var byScope, sorted [scopeCount]*Subject
+	scopes := uint8(0)
+	for _, s := range subjects {
+		if byScope[s.Scope] != nil {
+			panic("limit: two subjects of scope " + s.Scope.String() + " in one decision")
+		}
+		byScope[s.Scope] = s
+		scopes |= 1 << s.Scope
+	}
+	n := 0
+	for _, s := range byScope {
+		if s != nil {
+			sorted[n] = s
+			n++
+		}
+	}
+	g.decide(now, q, sorted[:n], scopes, d)
+}
+
+// decide locks the subjects, which are in the order of their scopes. The
+// answer is written in place: copying a Decision would cost more than a bucket.
+func (g *Gate) decide(now Instant, q *Request, subjects []*Subject, scopes uint8, d *Decision) {
+	gen := g.current.Load()
+	for i := 0; i < len(subjects); i++ {
+		s := subjects[i]
+		s.mu.Lock()
+		if st := s.state; st == nil || st.gen != gen {
+			if !s.bindLocked(gen, now) {
+				unlock(subjects[:i+1])
+				gen, i = g.current.Load(), -1
+			}
+		}
+	}
+	l, class := gen.rules.lists(q), gen.rules.class(q.Role)
+	if l.special&scopes == 0 {
+		gen.decidePlain(l, now, class, subjects, scopes, d)
+		if d.Verdict == Allow {
+			d.Counted = q.Cost
+		}
+	} else {
+		t := trial{tally: gen.tallies[l.id], lists: l, now: now, class: class, simple: true, counted: q.Cost}
+		t.run(q, subjects, scopes)
+		t.decision(d)
+	}
+	unlock(subjects)
+}
+
+func unlock(subjects []*Subject) {
+	for _, s := range subjects {
+		s.mu.Unlock()
+	}
+}
+
+// decidePlain is trial for the usual case: plain rules alone, which refuse or
+// allow and look at nothing in the request. It saves a third of the time.
+func (gen *generation) decidePlain(l *lists, now Instant, class uint8, subjects []*Subject, scopes uint8, d *Decision) {
+	var decider *rule
+	var left, unit int64
+	var wait time.Duration
+	tally := gen.tallies[l.id]
+	for _, s := range subjects {
+		st := s.state
+		at := st.at(now, s.Scope)
+		for i, r := range l.of[s.Scope].rules {
+			u := r.main.unit[class]
+			rest := r.main.level(st.cells[r.cell], at) - u
+			switch {
+			case rest < 0:
+				tally.counters[s.Scope][i].add(outcomeReject)
+				if w := r.main.wait(-rest); w > wait {
+					decider, wait = r, w
+				}
+			case wait == 0 && (decider == nil || less(rest, u, left, unit)):
+				decider, left, unit = r, rest, u
+			}
+		}
+	}
+	if decider == nil {
+		return
+	}
+	d.Scope, d.Rule = decider.scope, decider.name
+	if wait > 0 {
+		d.Verdict, d.RetryAfter = Reject, wait
+		return
+	}
+	d.Remaining = left / unit
+	for _, s := range subjects {
+		st := s.state
+		at := st.at(now, s.Scope)
+		for _, r := range l.of[s.Scope].rules {
+			full := &st.cells[r.cell]
+			*full = max(*full, r.main.num*at) + r.main.unit[class]
+		}
+	}
+	tally.allowed(subjects[0], scopes)
+}
+
+// less tells whether a/b < c/d without dividing; none is below 0.
+func less(a, b, c, d int64) bool {
+	hi, lo := bits.Mul64(uint64(a), uint64(d))
+	hi2, lo2 := bits.Mul64(uint64(c), uint64(b))
+	return hi < hi2 || hi == hi2 && lo < lo2
+}
