@@ -60,11 +60,12 @@ func (b *Bucket) Take(now Instant, n int64) (ok bool, wait time.Duration, err er
 func (b *Bucket) Level(now Instant) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	full := b.full
 	t, inSpan := ticks(b.epoch, now, b.rate.span)
 	if !inSpan {
-		return b.rate.size / b.rate.den
+		full, t = b.rate.shift(full, uint64(now)-uint64(b.epoch)), 0
 	}
-	return max(b.rate.level(b.full, t), 0) / b.rate.den
+	return max(b.rate.level(full, t), 0) / b.rate.den
 }
 
 // at returns now on the bucket's axis and moves its epoch when that lies too
