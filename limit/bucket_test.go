@@ -1,7 +1,9 @@
 package limit
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -91,19 +93,16 @@ type admission struct {
 // checkWindows fails when some window of the admissions' own readings holds
 // more than burst + rate*w. It compares exactly.
 func checkWindows(t interface{ Fatalf(string, ...any) }, l Limit, all []admission) {
-	for _, from := range all {
-		for _, to := range all {
-			if to.at < from.at {
+	slices.SortFunc(all, func(a, b admission) int { return cmp.Compare(a.at, b.at) })
+	for i, from := range all {
+		sum := int64(0)
+		bound := newRef(l, from.at)
+		bound.burst.SetInt64(math.MaxInt64)
+		for j, to := range all[i:] {
+			sum += to.cost
+			if i+j+1 < len(all) && all[i+j+1].at == to.at {
 				continue
 			}
-			sum := int64(0)
-			for _, a := range all {
-				if a.at >= from.at && a.at <= to.at {
-					sum += a.cost
-				}
-			}
-			bound := newRef(l, from.at)
-			bound.burst.SetInt64(math.MaxInt64)
 			if tokens(sum, 1).Cmp(bound.at(to.at)) > 0 {
 				t.Fatalf("window [%d, %d] admitted %d of %v", from.at, to.at, sum, l)
 			}

@@ -91,7 +91,7 @@ func (r *Rules) place(rules []*rule) {
 		r.actions[a] = r.newLists(a.String())
 	}
 	for scope := range r.scopes {
-		r.scopes[scope].span = maxSpanUnits
+		r.scopes[scope] = scopeRules{cells: epochCell + 1, anew: true, span: maxSpanUnits}
 	}
 	for _, c := range rules {
 		s := &r.scopes[c.scope]
@@ -99,6 +99,7 @@ func (r *Rules) place(rules []*rule) {
 		s.rules = append(s.rules, c)
 		s.cells += c.cells()
 		s.span = min(s.span, c.span())
+		s.anew = s.anew && c.tiers == nil && c.initial < 0
 		for _, name := range c.spec.Action {
 			r.listsNamed(name).add(c)
 		}

@@ -54,11 +54,9 @@ func (g *Gate) decide(now Instant, q *Request, subjects []*Subject, scopes uint8
 	for i := 0; i < len(subjects); i++ {
 		s := subjects[i]
 		s.mu.Lock()
-		if st := s.state; st == nil || st.gen != gen {
-			if !s.bindLocked(gen, now) {
-				unlock(subjects[:i+1])
-				gen, i = g.current.Load(), -1
-			}
+		if s.gen != gen && !s.bindLocked(gen, now) {
+			unlock(subjects[:i+1])
+			gen, i = g.current.Load(), -1
 		}
 	}
 	l, class := gen.rules.lists(q), gen.rules.class(q.Role)
@@ -89,11 +87,10 @@ func (gen *generation) decidePlain(l *lists, now Instant, class uint8, subjects 
 	var wait time.Duration
 	tally := gen.tallies[l.id]
 	for _, s := range subjects {
-		st := s.state
-		at := st.at(now, s.Scope)
+		at := s.atLocked(now)
 		for i, r := range l.of[s.Scope].rules {
 			u := r.main.unit[class]
-			rest := r.main.level(st.cells[r.cell], at) - u
+			rest := r.main.level(s.cells[r.cell], at) - u
 			switch {
 			case rest < 0:
 				tally.counters[s.Scope][i].add(outcomeReject)
@@ -115,10 +112,9 @@ func (gen *generation) decidePlain(l *lists, now Instant, class uint8, subjects 
 	}
 	d.Remaining = left / unit
 	for _, s := range subjects {
-		st := s.state
-		at := st.at(now, s.Scope)
+		at := s.atLocked(now)
 		for _, r := range l.of[s.Scope].rules {
-			full := &st.cells[r.cell]
+			full := &s.cells[r.cell]
 			*full = max(*full, r.main.num*at) + r.main.unit[class]
 		}
 	}

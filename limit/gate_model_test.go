@@ -178,7 +178,7 @@ func (m *model) load(spec *Spec, old []*refRule) {
 
 // asked tells whether the scope's subject has levels to keep.
 func (m *model) asked(scope Scope) bool {
-	return slices.ContainsFunc(m.subjects, func(s *Subject) bool { return s.Scope == scope && s.state != nil })
+	return slices.ContainsFunc(m.subjects, func(s *Subject) bool { return s.Scope == scope && s.gen != nil })
 }
 
 func (m *model) decide(t *rapid.T) {
@@ -267,13 +267,13 @@ func (m *model) compareDecider(t *rapid.T, q *Request, have Decision, answers ma
 func (m *model) checkLevels(t *rapid.T) {
 	for _, r := range m.rules {
 		for _, s := range m.subjects {
-			if s.Scope != r.scope || s.state == nil {
+			if s.Scope != r.scope || s.gen == nil {
 				continue
 			}
 			s.bindLocked(m.gate.current.Load(), m.now)
-			c := s.state.gen.rules.byName[r.rule.Name]
-			at := s.state.at(m.now, s.Scope)
-			level := big.NewRat(c.main.level(s.state.cells[c.cell], at), c.main.den)
+			c := s.gen.rules.byName[r.rule.Name]
+			at := s.atLocked(m.now)
+			level := big.NewRat(c.main.level(s.cells[c.cell], at), c.main.den)
 			if want := r.main.at(m.now); level.Cmp(want) != 0 {
 				t.Fatalf("rule %s: level %s, want %s", r.rule.Name, level, want)
 			}

@@ -8,14 +8,14 @@ import (
 // The jitter's share of the wait, and its bounds.
 const (
 	jitterShare = 8
-	minJitter   = 20 * time.Millisecond
+	minJitter   = 50 * time.Millisecond
 	maxJitter   = 2 * time.Second
 )
 
-// Jitter returns what to tell a client in place of an exact wait: longer by a
-// random amount of at least 1 ms and at most an eighth of the wait, though
-// never less than 20 ms nor more than 2 s of range. A thousand refused in the
-// same instant so return spread out. Never stays Never.
+// Jitter returns what to tell a client in place of an exact wait: 1 ms more,
+// and a random part of an eighth of the wait, or of 50 ms or 2 s where that
+// eighth is less or more. So a thousand refused in the same instant do not
+// come back in one. Never stays Never.
 func Jitter(wait time.Duration) time.Duration {
 	if wait >= Never-maxJitter {
 		return Never

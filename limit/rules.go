@@ -17,7 +17,9 @@ type Rules struct {
 // scopeRules is what a subject of the scope keeps.
 type scopeRules struct {
 	rules []*rule
-	cells int
+	cells int // the epoch's included
+	// anew means that a full subject is the same as a new one.
+	anew bool
 	// span is the smallest of the rules' spans, in nanoseconds.
 	span int64
 }

@@ -9,110 +9,118 @@ import "sync"
 //
 // A Subject belongs to one Gate, learns its rules at the first decision and
 // follows the Gate's later sets with its levels kept. It is safe for
-// concurrent use and must not be copied. Its state is one int64 for most
-// buckets, allocated at first use.
+// concurrent use and must not be copied. It takes 48 bytes in its owner and,
+// from the first decision until Full finds it at rest, 8 bytes and 8 more for
+// each bucket elsewhere.
 type Subject struct {
 	// Scope is set before first use and fixed from then on.
 	Scope Scope
 
 	// mu is held for the length of a decision. Order: by Scope, ascending.
-	mu    sync.Mutex
-	state *state
-}
-
-// state is what a subject keeps once it was asked.
-type state struct {
-	gen   *generation
-	epoch Instant
+	mu  sync.Mutex
+	gen *generation // the rules that the cells are of; nil before first use
+	// cells begin with the epoch, an Instant; then each rule has its own.
 	cells []int64
 }
 
+// epochCell is the cell that holds the epoch.
+const epochCell = 0
+
 // Full tells whether every bucket is full at now, so that the owner may be
-// forgotten: a new Subject in its place would decide the same.
+// forgotten: a new Subject in its place would decide the same. A full one
+// gives its cells back, so asking is also how an owner that stays saves memory.
 func (s *Subject) Full(now Instant) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := s.state
-	if st == nil {
+	if s.gen == nil {
 		return true
 	}
-	for next := st.gen.next.Load(); next != nil; next = st.gen.next.Load() {
-		st.follow(next, s.Scope)
-	}
-	t := st.at(now, s.Scope)
-	for _, r := range st.gen.rules.scopes[s.Scope].rules {
-		if !r.fullAt(st.cells[r.cell:], t) {
+	s.catchUpLocked()
+	set := &s.gen.rules.scopes[s.Scope]
+	t := s.atLocked(now)
+	for _, r := range set.rules {
+		if !r.fullAt(s.cells[r.cell:], t) {
 			return false
 		}
 	}
+	if set.anew {
+		s.gen, s.cells = nil, nil
+	}
 	return true
 }
 
-// Reset fills every bucket, as an operator does who lifts a limit by hand.
+// Reset brings every bucket to its initial level, as an operator does who
+// lifts a limit by hand.
 func (s *Subject) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state = nil
+	s.gen, s.cells = nil, nil
 }
 
-// bindLocked brings the state to gen. It reports false when the subject has
+// bindLocked brings the cells to gen. It reports false when the subject has
 // already followed a later one.
 func (s *Subject) bindLocked(gen *generation, now Instant) bool {
-	st := s.state
-	if st == nil {
-		s.state = newState(gen, now, s.Scope)
+	if s.gen == nil {
+		s.gen, s.cells = gen, gen.rules.scopes[s.Scope].newCells(now)
 		return true
 	}
-	if st.gen.number > gen.number {
+	if s.gen.number > gen.number {
 		return false
 	}
-	for st.gen != gen {
-		st.follow(st.gen.next.Load(), s.Scope)
+	for s.gen != gen {
+		s.followLocked(s.gen.next.Load())
 	}
 	return true
 }
 
-func newState(gen *generation, now Instant, scope Scope) *state {
-	set := &gen.rules.scopes[scope]
-	st := &state{gen: gen, epoch: now, cells: make([]int64, set.cells)}
-	for _, r := range set.rules {
-		r.start(st.cells[r.cell:])
+// catchUpLocked follows every change of the rules there was.
+func (s *Subject) catchUpLocked() {
+	for next := s.gen.next.Load(); next != nil; next = s.gen.next.Load() {
+		s.followLocked(next)
 	}
-	return st
 }
 
-// follow takes the state over to the next rule set at the instant that one
-// came into force. A rule of the same name keeps its level.
-func (st *state) follow(next *generation, scope Scope) {
-	old, set := st.gen, &next.rules.scopes[scope]
-	fresh := newState(next, next.since, scope)
-	t := st.at(next.since, scope)
+// followLocked takes the cells over to the next rule set at the instant that
+// one came into force. A rule of the same name keeps its level.
+func (s *Subject) followLocked(next *generation) {
+	set := &next.rules.scopes[s.Scope]
+	fresh := set.newCells(next.since)
+	t := s.atLocked(next.since)
 	for _, r := range set.rules {
-		if was, ok := old.rules.byName[r.name]; ok && was.scope == scope {
-			r.takeOver(fresh.cells[r.cell:], was, st.cells[was.cell:], t)
+		if was, ok := s.gen.rules.byName[r.name]; ok && was.scope == s.Scope {
+			r.takeOver(fresh[r.cell:], was, s.cells[was.cell:], t)
 		}
 	}
-	*st = *fresh
+	s.gen, s.cells = next, fresh
 }
 
-// at returns the nanoseconds from the epoch to now, within the span of the
-// scope's rates. It moves the epoch when now has left it behind; a reading
+// atLocked returns the nanoseconds from the epoch to now, within the span of
+// the scope's rates. It moves the epoch when now has left it behind; a reading
 // that far in the past counts as the span's beginning.
-func (st *state) at(now Instant, scope Scope) int64 {
-	set := &st.gen.rules.scopes[scope]
-	t, inSpan := ticks(st.epoch, now, set.span)
+func (s *Subject) atLocked(now Instant) int64 {
+	t, inSpan := ticks(Instant(s.cells[epochCell]), now, s.gen.rules.scopes[s.Scope].span)
 	if !inSpan {
-		st.advance(now, set)
+		s.advanceLocked(now)
 		return 0
 	}
 	return t
 }
 
-// advance moves the epoch to now.
-func (st *state) advance(now Instant, set *scopeRules) {
-	ahead := uint64(now) - uint64(st.epoch)
-	for _, r := range set.rules {
-		r.shift(st.cells[r.cell:], ahead)
+// advanceLocked moves the epoch to now.
+func (s *Subject) advanceLocked(now Instant) {
+	ahead := uint64(now) - uint64(s.cells[epochCell])
+	for _, r := range s.gen.rules.scopes[s.Scope].rules {
+		r.shift(s.cells[r.cell:], ahead)
 	}
-	st.epoch = now
+	s.cells[epochCell] = int64(now)
+}
+
+// newCells returns the cells of a subject that nobody has asked before.
+func (set *scopeRules) newCells(now Instant) []int64 {
+	cells := make([]int64, set.cells)
+	cells[epochCell] = int64(now)
+	for _, r := range set.rules {
+		r.start(cells[r.cell:])
+	}
+	return cells
 }

@@ -36,7 +36,7 @@ type answer struct {
 func (t *trial) run(q *Request, subjects []*Subject, scopes uint8) {
 	for _, s := range subjects {
 		l := &t.lists.of[s.Scope]
-		cells, at := s.state.cells, s.state.at(t.now, s.Scope)
+		cells, at := s.cells, s.atLocked(t.now)
 		from, to := l.group(t.class, q.Room)
 		if l.grouped {
 			t.simple = false
@@ -88,7 +88,7 @@ func (t *trial) decide(r *rule, a answer) {
 func (t *trial) spend(q *Request, subjects []*Subject) {
 	for _, s := range subjects {
 		l := &t.lists.of[s.Scope]
-		cells, at := s.state.cells, s.state.at(t.now, s.Scope)
+		cells, at := s.cells, s.atLocked(t.now)
 		from, to := l.group(t.class, q.Room)
 		for i := from; i < to; i++ {
 			r := l.rules[i]
