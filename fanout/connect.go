@@ -40,7 +40,8 @@ func (f *Fabric) connect(name string) (*nats.Conn, error) {
 			f.metrics.reconnects.Inc()
 			f.setConnected()
 			f.log.Info("nats connection back", "connection", name)
-			f.requestSweep() // whatever was re-published meanwhile was not heard
+			f.reopen.Store(true) // a server that was restarted has lost its memory streams, or all
+			f.requestSweep()     // whatever was re-published meanwhile was not heard
 		}),
 	}
 	if f.server != nil {
@@ -63,7 +64,6 @@ func (f *Fabric) connect(name string) (*nats.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to nats: %w", err)
 	}
-	f.metrics.connected.Set(1)
 	return c, nil
 }
 
@@ -72,7 +72,11 @@ func reconnectDelay(attempts int) time.Duration {
 	return min(reconnectWait<<min(attempts, 10), reconnectMost)
 }
 
+// setConnected is for the handlers, which may be called before Open has both connections.
 func (f *Fabric) setConnected() {
+	if !f.running.Load() {
+		return
+	}
 	up := 0.0
 	if f.connected() {
 		up = 1
@@ -80,9 +84,7 @@ func (f *Fabric) setConnected() {
 	f.metrics.connected.Set(up)
 }
 
-func (f *Fabric) connected() bool {
-	return f.live != nil && f.live.IsConnected() && f.store != nil && f.store.IsConnected()
-}
+func (f *Fabric) connected() bool { return f.live.IsConnected() && f.store.IsConnected() }
 
 // onError hears what no call returns: above all that a room's handler was too slow and messages were dropped.
 func (f *Fabric) onError(_ *nats.Conn, sub *nats.Subscription, err error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -22,14 +23,15 @@ type Fabric struct {
 	live        *nats.Conn // rooms' subscriptions, danmaku, presence
 	store       *nats.Conn // JetStream: apart, because the server answers a read on the reader's connection, in its turn
 	js          jetstream.JetStream
-	settings    jetstream.KeyValue
-	nodes       jetstream.KeyValue
+	buckets     buckets
 	incarnation uint64 // grows with each start of this node id
 	health      [2]*probe
 	roster      *roster
 	likes       *likeBook
 	sweepSoon   chan struct{} // capacity 1
 	closing     chan struct{} // closed by Close
+	running     atomic.Bool   // everything above is set
+	reopen      atomic.Bool   // the streams must be looked after
 	stop        context.CancelFunc
 	loops       sync.WaitGroup
 
@@ -76,13 +78,13 @@ func (f *Fabric) open(ctx context.Context) error {
 	if f.js, err = jetstream.New(f.store, jetstream.WithPublishAsyncTimeout(f.cfg.StoreTimeout)); err != nil {
 		return err
 	}
-	if err := f.openStreams(ctx); err != nil {
+	if f.buckets, err = f.openStreams(ctx); err != nil {
 		return err
 	}
 	if err := f.restoreLikes(ctx); err != nil {
 		return err
 	}
-	if f.incarnation, err = f.nodes.PutString(ctx, nodeKey(f.cfg.NodeID), time.Now().UTC().Format(time.RFC3339)); err != nil {
+	if f.incarnation, err = f.buckets.nodes.PutString(ctx, nodeKey(f.cfg.NodeID), time.Now().UTC().Format(time.RFC3339)); err != nil {
 		return fmt.Errorf("number this start: %w", err)
 	}
 	f.roster = newRoster(f.cfg.NodeID, f.cfg.NodeTimeout)
@@ -104,7 +106,10 @@ func (f *Fabric) run() error {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	f.stop = stop
+	f.running.Store(true)
+	f.setConnected()
 	f.loops.Go(func() { f.announceLoop(ctx) })
+	f.loops.Go(func() { f.ledgerLoop(ctx) })
 	f.loops.Go(func() { f.probeLoop(ctx) })
 	f.loops.Go(func() { f.sweepLoop(ctx) })
 	f.loops.Go(func() { f.likeLoop(ctx) })

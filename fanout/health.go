@@ -50,14 +50,6 @@ func (f *Fabric) Health() Health {
 	return Health{Connected: f.connected(), Delivering: !f.deaf(time.Now()), Stored: stored, Ledger: ledger}
 }
 
-func (f *Fabric) setLedger(size *LedgerSize) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.stored = size != nil; f.stored {
-		f.ledger = *size
-	}
-}
-
 // probe sends messages to ourselves over one connection and notes when one came back.
 type probe struct {
 	conn    *nats.Conn

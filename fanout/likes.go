@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -40,6 +41,13 @@ func (f *Fabric) Likes(ctx context.Context, room string) (int64, error) {
 		return 0, fmt.Errorf("likes of room %s: %w", room, err)
 	}
 	return total, nil
+}
+
+// parseTotal reads the body of a counter, {"val":"123"}.
+func parseTotal(b []byte) (int64, error) {
+	digits, _ := strings.CutPrefix(string(b), `{"val":"`)
+	digits, _ = strings.CutSuffix(digits, `"}`)
+	return strconv.ParseInt(digits, 10, 64)
 }
 
 func (f *Fabric) likeLoop(ctx context.Context) {

@@ -145,7 +145,7 @@ func TestGiftOverABrokenConnectionIsUnknown(t *testing.T) {
 	s := natsServer(t)
 	other := node(t, s, "n2")
 	p := newProxy(t, s.ClientURL())
-	f := open(t, Config{NodeID: "n1", URLs: []string{p.url()}, SweepEvery: never})
+	f := open(t, Config{NodeID: "n1", URLs: []string{p.url()}, StoreTimeout: 300 * time.Millisecond, SweepEvery: never})
 	p.swallow.Store(true)
 	done := make(chan error)
 	go func() {
@@ -229,6 +229,13 @@ func TestBrokerRestart(t *testing.T) {
 	if total := receive(t, l.likes); total != 5 {
 		t.Errorf("likes that waited: %d", total)
 	}
+	eventually(t, "danmaku are kept again", func() bool {
+		if err := f.PublishDanmaku("demo", []byte("kept")); err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.Recent(testContext(t), "demo", time.Time{}, 10)
+		return err == nil && len(got) > 0
+	})
 }
 
 // CASES 20: what a slow handler loses is counted exactly, and gifts among it come from the ledger.

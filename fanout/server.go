@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -53,7 +54,7 @@ func startEmbedded(cfg Config, log *slog.Logger) (*embedded, error) {
 	s.Start() // without a listener it returns as soon as the streams are recovered
 	if !s.JetStreamEnabled() {
 		e.stop()
-		return nil, fmt.Errorf("start embedded nats under %s: %s", dir, l.fatal)
+		return nil, fmt.Errorf("start embedded nats under %s: %s", dir, l.reason())
 	}
 	return e, nil
 }
@@ -67,8 +68,24 @@ func (e *embedded) stop() {
 
 // serverLog passes the server's log on: what it calls a notice is debugging to us.
 type serverLog struct {
-	log   *slog.Logger
-	fatal string // written while the server starts, read after
+	log *slog.Logger
+
+	mu    sync.Mutex
+	fatal string // the last
+}
+
+// Fatalf keeps the reason for whoever finds the server stopped.
+func (l *serverLog) Fatalf(format string, v ...any) {
+	l.mu.Lock()
+	l.fatal = fmt.Sprintf(format, v...)
+	l.mu.Unlock()
+	l.log.Error("nats stops", "err", fmt.Sprintf(format, v...))
+}
+
+func (l *serverLog) reason() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fatal
 }
 
 func (l *serverLog) Noticef(format string, v ...any) {
@@ -78,6 +95,5 @@ func (l *serverLog) Warnf(format string, v ...any) { l.log.Warn("nats: " + fmt.S
 func (l *serverLog) Errorf(format string, v ...any) {
 	l.log.Error("nats: " + fmt.Sprintf(format, v...))
 }
-func (l *serverLog) Fatalf(format string, v ...any) { l.fatal = fmt.Sprintf(format, v...) }
-func (l *serverLog) Debugf(string, ...any)          {}
-func (l *serverLog) Tracef(string, ...any)          {}
+func (l *serverLog) Debugf(string, ...any) {}
+func (l *serverLog) Tracef(string, ...any) {}

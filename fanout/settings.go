@@ -14,7 +14,7 @@ import (
 func (f *Fabric) Settings(ctx context.Context, room string) ([]byte, uint64, error) {
 	ctx, cancel := f.storeContext(ctx)
 	defer cancel()
-	e, err := f.settings.Get(ctx, protocol.Token(room))
+	e, err := f.buckets.settings.Get(ctx, protocol.Token(room))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return nil, 0, nil
 	}
@@ -33,7 +33,7 @@ func (f *Fabric) PutSettings(ctx context.Context, room string, payload []byte, r
 	}
 	ctx, cancel := f.storeContext(ctx)
 	defer cancel()
-	next, err := f.settings.Update(ctx, protocol.Token(room), payload, revision)
+	next, err := f.buckets.settings.Update(ctx, protocol.Token(room), payload, revision)
 	switch {
 	case err == nil:
 		return next, nil

@@ -36,8 +36,11 @@ const likeLogAge = 5 * time.Minute
 
 const nodesAge = 7 * 24 * time.Hour
 
+// buckets are handles and stay valid when the streams below them are made anew.
+type buckets struct{ settings, nodes jetstream.KeyValue }
+
 // openStreams creates what is missing and brings what is there to this configuration.
-func (f *Fabric) openStreams(ctx context.Context) error {
+func (f *Fabric) openStreams(ctx context.Context) (b buckets, err error) {
 	replicas := f.cfg.Replicas
 	if replicas == 0 {
 		replicas = 1
@@ -81,26 +84,22 @@ func (f *Fabric) openStreams(ctx context.Context) error {
 	}
 	for _, s := range streams {
 		if _, err := f.js.CreateOrUpdateStream(ctx, s); err != nil {
-			return fmt.Errorf("stream %s: %w", s.Name, err)
+			return b, fmt.Errorf("stream %s: %w", s.Name, err)
 		}
 	}
-	for _, b := range []jetstream.KeyValueConfig{
-		{
-			Bucket: settingsBucket, Storage: jetstream.FileStorage, Replicas: replicas, History: 1, TTL: f.cfg.SettingsAge,
-			MaxBytes:  settingsBytes,
-			RePublish: &jetstream.RePublish{Source: "$KV." + settingsBucket + ".*", Destination: roomPrefix + "{{wildcard(1)}}." + kindSettings},
-		},
-		{Bucket: nodesBucket, Storage: jetstream.FileStorage, Replicas: replicas, History: 1, TTL: nodesAge, MaxBytes: nodesBytes},
-	} {
-		kv, err := f.js.CreateOrUpdateKeyValue(ctx, b)
-		if err != nil {
-			return fmt.Errorf("bucket %s: %w", b.Bucket, err)
-		}
-		if b.Bucket == settingsBucket {
-			f.settings = kv
-		} else {
-			f.nodes = kv
-		}
+	b.settings, err = f.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+		Bucket: settingsBucket, Storage: jetstream.FileStorage, Replicas: replicas, History: 1, TTL: f.cfg.SettingsAge,
+		MaxBytes:  settingsBytes,
+		RePublish: &jetstream.RePublish{Source: "$KV." + settingsBucket + ".*", Destination: roomPrefix + "{{wildcard(1)}}." + kindSettings},
+	})
+	if err != nil {
+		return b, fmt.Errorf("bucket %s: %w", settingsBucket, err)
 	}
-	return nil
+	b.nodes, err = f.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+		Bucket: nodesBucket, Storage: jetstream.FileStorage, Replicas: replicas, History: 1, TTL: nodesAge, MaxBytes: nodesBytes,
+	})
+	if err != nil {
+		return b, fmt.Errorf("bucket %s: %w", nodesBucket, err)
+	}
+	return b, nil
 }

@@ -2,7 +2,6 @@ package fanout
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -45,7 +44,12 @@ func (f *Fabric) sweepLoop(ctx context.Context) {
 }
 
 func (f *Fabric) sweep(ctx context.Context) {
-	f.measureLedger(ctx)
+	if f.reopen.Swap(false) {
+		if _, err := f.openStreams(ctx); err != nil {
+			f.reopen.Store(true)
+			f.log.Warn("streams cannot be looked after", "err", err)
+		}
+	}
 	subs := f.subscriptions()
 	for len(subs) > 0 && ctx.Err() == nil && f.connected() {
 		n := min(len(subs), sweepBatch)
@@ -107,7 +111,7 @@ func (f *Fabric) renew(ctx context.Context, r record) {
 	room := r.Subject[strings.LastIndexByte(r.Subject, '.')+1:]
 	ctx, cancel := f.storeContext(ctx)
 	defer cancel()
-	if _, err := f.settings.Update(ctx, room, r.Data, r.Seq); err != nil {
+	if _, err := f.buckets.settings.Update(ctx, room, r.Data, r.Seq); err != nil {
 		f.log.Debug("settings not renewed; another node or a change was faster", "room", room, "err", err)
 	}
 }
@@ -122,32 +126,4 @@ func (f *Fabric) subscriptions() []*Subscription {
 		}
 	}
 	return subs
-}
-
-// LedgerSize is the gift ledger's size and the size at which it refuses gifts, in bytes.
-type LedgerSize struct{ Bytes, Limit int64 }
-
-func (f *Fabric) measureLedger(ctx context.Context) {
-	ctx, cancel := f.storeContext(ctx)
-	defer cancel()
-	s, err := f.js.Stream(ctx, giftStream)
-	if err != nil {
-		f.setLedger(nil)
-		return
-	}
-	info := s.CachedInfo()
-	size := LedgerSize{int64(info.State.Bytes), info.Config.MaxBytes}
-	f.setLedger(&size)
-	f.metrics.giftBytes.Set(float64(size.Bytes))
-	f.metrics.giftLimit.Set(float64(size.Limit))
-	if size.Limit > 0 && size.Bytes > size.Limit/10*8 {
-		f.log.Warn("gift ledger is over 80 % full; at 100 % gifts are refused", "bytes", size.Bytes, "limit", size.Limit)
-	}
-}
-
-// parseTotal reads the body of a counter, {"val":"123"}.
-func parseTotal(b []byte) (int64, error) {
-	digits, _ := strings.CutPrefix(string(b), `{"val":"`)
-	digits, _ = strings.CutSuffix(digits, `"}`)
-	return strconv.ParseInt(digits, 10, 64)
 }

@@ -1,0 +1,171 @@
+package fanout
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// reads turns the direct reads of a stream off or on: off, nobody answers.
+func reads(t *testing.T, f *Fabric, stream string, on bool) {
+	t.Helper()
+	s, err := f.js.Stream(testContext(t), stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := s.CachedInfo().Config
+	cfg.AllowDirect = on
+	if _, err := f.js.UpdateStream(testContext(t), cfg); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A room opens while the store is away: its danmaku flow, and what is stored follows when the store is back.
+func TestRoomOpensWithoutTheStore(t *testing.T) {
+	f := open(t, Config{NodeID: "n1", DataDir: t.TempDir(), SweepEvery: never})
+	l, s := subscribe(t, f, "demo")
+	storeGift(t, f, "demo", "u", "before", "x")
+	if err := f.AddLikes("demo", 9); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, l.likes)
+	rev, err := f.PutSettings(testContext(t), "demo", []byte("title"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+
+	reads(t, f, giftStream, false)
+	l, s = subscribe(t, f, "demo")
+	if s.Opening().Known {
+		t.Fatal("the store answered")
+	}
+	if err := f.PublishDanmaku("demo", []byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if got := receive(t, l.events); got != "danmaku hello" {
+		t.Error(got)
+	}
+	reads(t, f, giftStream, true)
+	if total := receive(t, l.likes); total != 9 {
+		t.Errorf("likes %d", total)
+	}
+	if got := receive(t, l.settings); got != (setting{"title", rev}) {
+		t.Errorf("settings %+v", got)
+	}
+	// The gift of before belongs to nobody's cursor here; those from now on come without a hole.
+	expectGifts(t, f, l, []uint64{storeGift(t, f, "demo", "u", "after1", "x").Seq, storeGift(t, f, "demo", "u", "after2", "x").Seq})
+}
+
+// A long hole is read in several batches.
+func TestLongHole(t *testing.T) {
+	f := open(t, Config{NodeID: "n1", DataDir: t.TempDir(), SweepEvery: never})
+	l, _ := subscribe(t, f, "demo")
+	ctx := testContext(t)
+	s, err := f.js.Stream(ctx, giftStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := s.CachedInfo().Config
+	mute := was
+	mute.RePublish = nil
+	if _, err := f.js.UpdateStream(ctx, mute); err != nil {
+		t.Fatal(err)
+	}
+	var want []uint64
+	for i := range fillBatch*2 + 10 {
+		want = append(want, storeGift(t, f, "demo", "u", fmt.Sprint(i), "x").Seq)
+	}
+	if _, err := f.js.UpdateStream(ctx, was); err != nil {
+		t.Fatal(err)
+	}
+	want = append(want, storeGift(t, f, "demo", "u", "heard", "x").Seq)
+	expectGifts(t, f, l, want)
+}
+
+// What a closed subscription is sent is not delivered, and what others publish on the room's subjects harms nobody.
+func TestStrangeMessages(t *testing.T) {
+	f := open(t, Config{NodeID: "n1", DataDir: t.TempDir(), SweepEvery: never})
+	l, s := subscribe(t, f, "demo")
+	for _, kind := range []string{kindGift, kindLikes, kindSettings, kindSeen, "unknown", "danmaku.deeper"} {
+		for _, payload := range []string{"", "x", "-1", "99999999999999999999", "1 2"} {
+			if err := f.publish(roomSubject("demo", kind), []byte(payload)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, payload := range []string{"", "{", `{"node":"n2","parts":-1,"rooms":{"demo":[1]}}`} {
+		if err := f.publish(presenceSubject("n2"), []byte(payload)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expectGifts(t, f, l, nil)
+	if len(l.events)+len(l.likes)+len(l.settings) != 0 || s.seen() != (seen{}) {
+		t.Errorf("something was delivered; seen %+v", s.seen())
+	}
+	s.Close()
+	s.Close()
+	if err := f.PublishDanmaku("demo", []byte("late")); err != nil {
+		t.Fatal(err)
+	}
+	l2, _ := subscribe(t, f, "demo")
+	if err := f.PublishDanmaku("demo", []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if got := receive(t, l2.events); got != "danmaku new" || len(l.events) != 0 {
+		t.Errorf("%q, and %d after closing", got, len(l.events))
+	}
+}
+
+// CASES 14: rooms that come and go leave nothing.
+func TestShortRoomsLeaveNothing(t *testing.T) {
+	f := open(t, Config{NodeID: "n1", DataDir: t.TempDir(), SweepEvery: never})
+	ctx, h := testContext(t), &counter{}
+	round := func() (heap uint64, goroutines int) {
+		for i := range 2000 {
+			s, err := f.Subscribe(ctx, fmt.Sprint("room", i), h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := f.AddLikes(fmt.Sprint("room", i), 1); err != nil {
+				t.Fatal(err)
+			}
+			s.Close()
+		}
+		eventually(t, "likes are stored", func() bool { return f.likes.waiting() == 0 })
+		stream, err := f.js.Stream(ctx, likesStream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(likesPrefix+"*")); err != nil {
+			t.Fatal(err)
+		}
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc, runtime.NumGoroutine()
+	}
+	round()
+	heap, goroutines := round()
+	for range 3 {
+		// Ids of likes are remembered for two minutes by design: 2,000 of them, and the like log's records.
+		const remembered = 2000 * 400
+		h, g := round()
+		if h > heap+heap/20+remembered || g > goroutines+10 {
+			t.Errorf("heap %d KiB after %d, %d goroutines after %d", h>>10, heap>>10, g, goroutines)
+		}
+		heap = max(h, heap)
+	}
+	if len(f.subs) != 0 {
+		t.Errorf("%d rooms left", len(f.subs))
+	}
+}
+
+// The path of a danmaku allocates its subject alone; what NATS takes for itself comes on top.
+func TestPublishAllocates(t *testing.T) {
+	if n := testing.AllocsPerRun(1000, func() { _ = roomSubject("demo", kindDanmaku) }); n > 1 {
+		t.Errorf("%v allocations for a subject", n)
+	}
+}
