@@ -1,0 +1,382 @@
+package rulebook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/goleak"
+
+	"liveroom/limit"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// shelf is a Store in memory that many books share.
+type shelf struct {
+	mu        sync.Mutex
+	records   []Record
+	followers map[int]func(Record)
+	away      bool
+}
+
+var errAway = errors.New("store is away")
+
+func (s *shelf) Publish(_ context.Context, payload []byte, after uint64) (uint64, error) {
+	s.mu.Lock()
+	if s.away {
+		s.mu.Unlock()
+		return 0, errAway
+	}
+	if uint64(len(s.records)) != after {
+		s.mu.Unlock()
+		return 0, ErrConflict
+	}
+	r := Record{Version: after + 1, Payload: payload, Time: time.Now()}
+	s.records = append(s.records, r)
+	var tell []func(Record)
+	for _, f := range s.followers {
+		tell = append(tell, f)
+	}
+	s.mu.Unlock()
+	for _, f := range tell {
+		f(r)
+	}
+	return r.Version, nil
+}
+
+func (s *shelf) History(_ context.Context, before uint64, limit int) ([]Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away {
+		return nil, errAway
+	}
+	var out []Record
+	for i := len(s.records) - 1; i >= 0 && len(out) < limit; i-- {
+		if before == 0 || s.records[i].Version < before {
+			out = append(out, s.records[i])
+		}
+	}
+	return out, nil
+}
+
+func (s *shelf) Follow(h func(Record)) (func(), error) {
+	s.mu.Lock()
+	if s.followers == nil {
+		s.followers = map[int]func(Record){}
+	}
+	n := len(s.followers)
+	s.followers[n] = h
+	s.mu.Unlock()
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.followers, n)
+	}, nil
+}
+
+func ruleText(burst int) string {
+	return fmt.Sprintf("rules:\n  - {name: talk, action: danmaku, scope: user, rate: 0, burst: %d}\n", burst)
+}
+
+func spec(t testing.TB, burst int) *limit.Spec {
+	t.Helper()
+	s, err := limit.Parse([]byte(ruleText(burst)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func gate(t testing.TB) *limit.Gate {
+	t.Helper()
+	rules, err := (&limit.Spec{}).Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return limit.NewGate(rules, limit.NewClock())
+}
+
+func openBook(t testing.TB, cfg Config) *Book {
+	t.Helper()
+	if cfg.Gate == nil {
+		cfg.Gate = gate(t)
+	}
+	if cfg.Seed == nil {
+		cfg.Seed = spec(t, 10)
+	}
+	cfg.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	b, err := Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return b
+}
+
+// burst is what the gate of a book grants a new user.
+func burst(t testing.TB, b *Book) int {
+	t.Helper()
+	g := b.cfg.Gate
+	s := limit.Subject{Scope: limit.ScopeUser}
+	for n := 0; ; n++ {
+		if d := g.Decide(g.Now(), &limit.Request{Action: limit.Danmaku, Cost: 1}, &s); d.Verdict != limit.Allow {
+			return n
+		}
+		if n > 1000 {
+			t.Fatal("no limit is in force")
+		}
+	}
+}
+
+func publish(t testing.TB, b *Book, n int) *Set {
+	t.Helper()
+	s, err := b.Publish(t.Context(), Draft{Rules: spec(t, n).Rules, Author: "ann", Note: "because"}, b.Current().Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestSeedPublishAndRollbackReachEveryNode(t *testing.T) {
+	store := &shelf{}
+	a := openBook(t, Config{Store: store})
+	b := openBook(t, Config{Store: store, Seed: spec(t, 99)}) // its seed loses: the store has one
+	if burst(t, a) != 10 || burst(t, b) != 10 {
+		t.Fatalf("bursts %d and %d", burst(t, a), burst(t, b))
+	}
+	publish(t, a, 20)
+	if burst(t, b) != 20 || b.Current().Version != 2 || b.Current().Author != "ann" {
+		t.Fatalf("b has burst %d, %+v", burst(t, b), b.Current())
+	}
+	back, err := b.Rollback(t.Context(), 1, 0, "bob", "too much")
+	if err != nil || back.Version != 3 || back.Restores != 1 {
+		t.Fatalf("%+v, %v", back, err)
+	}
+	if burst(t, a) != 10 {
+		t.Fatalf("a has burst %d", burst(t, a))
+	}
+	history, err := a.History(t.Context(), 0, 10)
+	if err != nil || len(history) != 3 {
+		t.Fatalf("%v, %v", history, err)
+	}
+	want := Change{Rule: "talk", Field: "burst", Before: 10.0, After: 20.0}
+	if got := history[1].Changes; len(got) != 1 || got[0] != want {
+		t.Fatalf("changes %+v", got)
+	}
+	if got := testutil.ToFloat64(a.cfg.Metrics.rollbacks.WithLabelValues("rollback")); got != 1 {
+		t.Errorf("%v rollbacks counted", got)
+	}
+}
+
+func TestPublishRefuses(t *testing.T) {
+	store := &shelf{}
+	judged := errors.New("12 % of users more")
+	b := openBook(t, Config{Store: store, Judge: func(_ context.Context, _, proposed *limit.Rules) error {
+		if r, _ := proposed.Rule("talk"); r.Burst < 5 {
+			return fmt.Errorf("%w: %w", ErrNeedsOverride, judged)
+		}
+		return nil
+	}})
+	publish(t, b, 20)
+
+	_, err := b.Publish(t.Context(), Draft{Rules: spec(t, 30).Rules}, 1)
+	if !errors.Is(err, ErrConflict) {
+		t.Errorf("on an old version: %v", err)
+	}
+	bad := spec(t, 30).Rules
+	bad[0].Burst, bad[0].Rate = 0, -1
+	var faults limit.Faults
+	if _, err := b.Publish(t.Context(), Draft{Rules: bad}, 2); !errors.As(err, &faults) || len(faults) < 2 {
+		t.Errorf("a bad set: %v", err)
+	}
+	low := Draft{Rules: spec(t, 2).Rules}
+	if _, err := b.Publish(t.Context(), low, 2); !errors.Is(err, ErrNeedsOverride) || !errors.Is(err, judged) {
+		t.Errorf("a low threshold: %v", err)
+	}
+	if burst(t, b) != 20 || b.Current().Version != 2 {
+		t.Fatal("a refused set changed something")
+	}
+	low.Override = true
+	if s, err := b.Publish(t.Context(), low, 2); err != nil || !s.Override || burst(t, b) != 2 {
+		t.Errorf("with override: %+v, %v", s, err)
+	}
+	if _, err := b.Rollback(t.Context(), 77, 0, "ann", ""); !errors.Is(err, ErrNotFound) {
+		t.Errorf("an unknown version: %v", err)
+	}
+}
+
+// TestCorruptSetChangesNothing: the last good set survives a corrupt payload, also over a restart, and a new set goes
+// on top of it.
+func TestCorruptSetChangesNothing(t *testing.T) {
+	store := &shelf{}
+	b := openBook(t, Config{Store: store})
+	publish(t, b, 20)
+	for _, raw := range []string{"", "{", `{"format":9,"rules":[]}`, `{"format":1,"rules":[{"name":"x"}]}`, `{"format":1,"surprise":1,"rules":[]}`} {
+		if _, err := store.Publish(t.Context(), []byte(raw), uint64(len(store.records))); err != nil {
+			t.Fatal(err)
+		}
+		if burst(t, b) != 20 || b.Current().Version != 2 {
+			t.Fatalf("%q changed the limits", raw)
+		}
+	}
+	if got := testutil.ToFloat64(b.cfg.Metrics.loads.WithLabelValues(loadFailed)); got != 5 {
+		t.Errorf("%v failed loads counted", got)
+	}
+	restarted := openBook(t, Config{Store: store})
+	if burst(t, restarted) != 20 {
+		t.Fatalf("after a restart: %d", burst(t, restarted))
+	}
+	if s := publish(t, b, 30); s.Version != 8 || burst(t, restarted) != 30 {
+		t.Fatalf("%+v", s)
+	}
+}
+
+func TestOlderVersionArrivingLateIsIgnored(t *testing.T) {
+	store := &shelf{}
+	b := openBook(t, Config{Store: store})
+	publish(t, b, 20)
+	publish(t, b, 30)
+	b.take(store.records[1])
+	if burst(t, b) != 30 {
+		t.Fatalf("burst %d", burst(t, b))
+	}
+}
+
+func TestStartWithoutTheStoreTakesTheKeptCopy(t *testing.T) {
+	store, keep := &shelf{}, filepath.Join(t.TempDir(), "limits.json")
+	publish(t, openBook(t, Config{Store: store, Keep: keep}), 20)
+
+	store.away = true
+	b := openBook(t, Config{Store: store, Keep: keep})
+	if burst(t, b) != 20 || b.Current().Version != 2 {
+		t.Fatalf("burst %d, %+v", burst(t, b), b.Current())
+	}
+	if err := os.WriteFile(keep, []byte("{half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if b := openBook(t, Config{Store: store, Keep: keep}); burst(t, b) != 10 {
+		t.Fatalf("with a damaged copy: burst %d", burst(t, b))
+	}
+}
+
+func TestGuardGoesBackOnlyFromItsVersion(t *testing.T) {
+	store := &shelf{}
+	var told []uint64
+	b := openBook(t, Config{Store: store, Published: func(before, after *Set) { told = append(told, before.Version, after.Version) }})
+	publish(t, b, 2)
+	publish(t, b, 3)
+	if err := b.GuardRollback(t.Context(), 2, "too late"); !errors.Is(err, ErrConflict) {
+		t.Fatalf("somebody published since: %v", err)
+	}
+	if err := b.GuardRollback(t.Context(), 3, "refuses 40 % of users"); err != nil {
+		t.Fatal(err)
+	}
+	if c := b.Current(); c.Kind != KindGuard || c.Restores != 2 || burst(t, b) != 2 || !strings.Contains(c.Note, "40 %") {
+		t.Fatalf("%+v", c)
+	}
+	if err := b.GuardRollback(t.Context(), 1, "first"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("nothing before the first: %v", err)
+	}
+	if fmt.Sprint(told) != "[1 2 2 3 3 4]" {
+		t.Errorf("told of %v", told)
+	}
+}
+
+func TestFileIsTheSource(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "limits.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(ruleText(10))
+	synctest.Test(t, func(t *testing.T) {
+		b := openBook(t, Config{File: file})
+		if burst(t, b) != 10 {
+			t.Fatalf("burst %d", burst(t, b))
+		}
+		look := func() { time.Sleep(b.cfg.FileEvery); synctest.Wait() }
+		write(ruleText(20))
+		look()
+		if burst(t, b) != 20 {
+			t.Fatalf("burst %d", burst(t, b))
+		}
+		write("rules: [oops")
+		look()
+		look()
+		if burst(t, b) != 20 || testutil.ToFloat64(b.cfg.Metrics.loads.WithLabelValues(loadFailed)) != 1 {
+			t.Fatal("a bad file changed the limits, or was counted twice")
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		look()
+		write(ruleText(30))
+		look()
+		if burst(t, b) != 30 {
+			t.Fatalf("after the file came back: burst %d", burst(t, b))
+		}
+		if _, err := b.Publish(t.Context(), Draft{Rules: spec(t, 1).Rules}, b.Current().Version); !errors.Is(err, ErrFileSource) {
+			t.Errorf("publish: %v", err)
+		}
+		if _, err := b.Rollback(t.Context(), 1, 0, "", ""); !errors.Is(err, ErrFileSource) {
+			t.Errorf("rollback: %v", err)
+		}
+	})
+}
+
+func TestDiffNamesWhatCameAndWent(t *testing.T) {
+	before, after := spec(t, 10).Rules, spec(t, 10).Rules
+	after[0].Name = "speak"
+	got := Diff(before, after)
+	if len(got) != 2 || got[0].Rule != "speak" || got[0].Before != nil || got[1].Rule != "talk" || got[1].After != nil {
+		t.Fatalf("%+v", got)
+	}
+	if d := Diff(before, before); len(d) != 0 {
+		t.Fatalf("%+v", d)
+	}
+}
+
+// FuzzDecode: whatever is in the store, a set is taken whole or not at all.
+func FuzzDecode(f *testing.F) {
+	s := Set{Kind: KindPublish, Author: "ann"}
+	parsed, err := limit.Parse([]byte(ruleText(3)))
+	if err != nil {
+		f.Fatal(err)
+	}
+	s.Rules = parsed.Rules
+	good, err := s.encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add([]byte(`{"format":1,"rules":[]}`))
+	f.Add([]byte(`{"format":1,"rules":null}`))
+	f.Add([]byte(`{"format":1,"rules":[],"x":1}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		s, err := decode(7, time.Time{}, raw)
+		if err != nil {
+			return
+		}
+		if s.Compiled() == nil || s.Compiled().Version() != 7 {
+			t.Fatal("taken by half")
+		}
+		again, err := s.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decode(7, time.Time{}, again); err != nil {
+			t.Fatalf("%s does not survive: %v", raw, err)
+		}
+	})
+}

@@ -1,0 +1,16 @@
+// Package rulebook keeps the limits of a running cluster: which set is in force, who made it, and what came before.
+//
+// The one idea: the store orders sets by version and takes a new one only on top of the version that its author saw;
+// every node follows the store and puts each set in force whole, with all levels kept, or not at all.
+//
+// A [Book] belongs to one node and one [limit.Gate]. With the source "cluster" the store is the authority and the
+// configuration's rules only seed an empty one; with "file" the file is, it is looked at every second, and
+// [Book.Publish] refuses. A set that can't be read changes nothing and is counted; the last good one stays in force, also
+// over a restart without the store, from a copy in the data directory.
+//
+// Concurrency: all methods of Book may be called from any goroutine. Sets are put in force by one goroutine of the
+// book's own; [Book.Close] waits for it.
+//
+// What it does not do: it decides nothing about messages (package limit does) and does not judge a change (the wiring
+// hands it a judge).
+package rulebook

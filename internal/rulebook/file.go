@@ -1,0 +1,58 @@
+package rulebook
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"time"
+
+	"liveroom/limit"
+)
+
+// watchFile puts the file's set in force whenever its content changes, also when the file is replaced as a whole, as
+// configuration maps are. It compares content, not times.
+func (b *Book) watchFile(ctx context.Context) {
+	tick := time.NewTicker(b.cfg.FileEvery)
+	defer tick.Stop()
+	var known []byte // what the last look found; what the configuration read may be older than this goroutine
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		raw, err := os.ReadFile(b.cfg.File)
+		if err == nil && bytes.Equal(raw, known) || err != nil && known == nil {
+			continue
+		}
+		known = raw
+		if err == nil {
+			err = b.takeFile(raw)
+		}
+		if err != nil {
+			b.cfg.Metrics.loads.WithLabelValues(loadFailed).Inc()
+			b.cfg.Log.Error("limits: the file can't be put in force, the set before stays", "file", b.cfg.File,
+				"in_force", b.Current().Version, "err", err)
+		}
+	}
+}
+
+// takeFile puts the text in force, unless it says what is in force already. Its version counts on from the one in force, unless the file names a higher one.
+func (b *Book) takeFile(raw []byte) error {
+	spec, err := limit.Parse(raw)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(Diff(b.current.Load().Rules, spec.Rules)) == 0 {
+		return nil
+	}
+	next := max(b.current.Load().Version+1, uint64(max(spec.Version, 0)))
+	s := &Set{Version: next, Kind: KindFile, Author: "file", Time: time.Now().UTC(), Rules: spec.Rules}
+	if err := s.compile(); err != nil {
+		return err
+	}
+	b.enforceLocked(s)
+	return nil
+}

@@ -1,0 +1,97 @@
+package rulebook
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"liveroom/limit"
+)
+
+// Kind says how a set came to be.
+type Kind string
+
+// Kinds of sets.
+const (
+	KindSeed     Kind = "seed"     // from the configuration, into an empty store
+	KindPublish  Kind = "publish"  // by somebody, through the API
+	KindRollback Kind = "rollback" // somebody went back to an older one
+	KindGuard    Kind = "guard"    // the guard went back by itself
+	KindFile     Kind = "file"     // from the file that is the source
+)
+
+// Set is one version of the limits, with its story. The rules are never changed in place.
+type Set struct {
+	Version  uint64       `json:"version"`            // 0: from the configuration, not stored
+	Kind     Kind         `json:"kind"`               //
+	Author   string       `json:"author"`             // the user who made it, or the name of what did
+	Note     string       `json:"note,omitempty"`     // why
+	Override bool         `json:"override,omitempty"` // published although it refuses much more
+	Restores uint64       `json:"restores,omitempty"` // the version whose rules these are
+	Time     time.Time    `json:"time"`
+	Rules    []limit.Rule `json:"rules,omitempty"`
+	Changes  []Change     `json:"changes,omitempty"` // against the version before; only in a history
+
+	compiled *limit.Rules
+}
+
+// Compiled returns the rules as the gate takes them.
+func (s *Set) Compiled() *limit.Rules { return s.compiled }
+
+// compile checks the rules and stamps them with the version.
+func (s *Set) compile() error {
+	spec := limit.Spec{Version: int64(s.Version), Rules: s.Rules}
+	compiled, err := spec.Compile()
+	if err != nil {
+		return err
+	}
+	s.compiled = compiled
+	return nil
+}
+
+// payload is a set as the store keeps it. Version and time are the store's.
+type payload struct {
+	Format   int             `json:"format"`
+	Kind     Kind            `json:"kind"`
+	Author   string          `json:"author"`
+	Note     string          `json:"note,omitempty"`
+	Override bool            `json:"override,omitempty"`
+	Restores uint64          `json:"restores,omitempty"`
+	Rules    json.RawMessage `json:"rules"`
+}
+
+const format = 1
+
+func (s *Set) encode() ([]byte, error) {
+	rules, err := json.Marshal(s.Rules)
+	if err != nil {
+		return nil, fmt.Errorf("encode limits: %w", err)
+	}
+	return json.Marshal(payload{format, s.Kind, s.Author, s.Note, s.Override, s.Restores, rules})
+}
+
+// decode reads a stored set and compiles it. It refuses what this version of the server can't put in force whole.
+func decode(version uint64, at time.Time, raw []byte) (*Set, error) {
+	var p payload
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&p); err != nil {
+		return nil, fmt.Errorf("limits version %d: %w", version, err)
+	}
+	if p.Format != format {
+		return nil, fmt.Errorf("limits version %d: format %d, this server reads %d", version, p.Format, format)
+	}
+	spec, err := limit.Parse(append(append([]byte(`{"rules":`), p.Rules...), '}'))
+	if err != nil {
+		return nil, fmt.Errorf("limits version %d: %w", version, err)
+	}
+	s := &Set{
+		Version: version, Kind: p.Kind, Author: p.Author, Note: p.Note, Override: p.Override, Restores: p.Restores,
+		Time: at, Rules: spec.Rules,
+	}
+	if err := s.compile(); err != nil {
+		return nil, fmt.Errorf("limits version %d: %w", version, err)
+	}
+	return s, nil
+}
