@@ -1,0 +1,210 @@
+package room
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"liveroom/protocol"
+)
+
+// memoryBus is a Bus in memory for any number of hubs. It delivers in the publisher's goroutine.
+type memoryBus struct {
+	mu       sync.Mutex
+	feeds    map[string][]Feed
+	recent   map[string][][]byte
+	likes    map[string]int64
+	settings map[string]revised
+	ledger   []ledgerEntry
+	ids      map[string]uint64
+
+	down    bool // danmaku, commands, likes, gifts and settings are refused
+	mute    bool // gifts are stored, their answers lost
+	unheard bool // what is stored is not announced
+	gate    chan struct{}
+	stores  int // calls of StoreGift
+}
+
+type revised struct {
+	value    []byte
+	revision uint64
+}
+
+type ledgerEntry struct {
+	room string
+	protocol.StoredGift
+}
+
+var errDown = errors.New("bus is down")
+
+func newMemoryBus() *memoryBus {
+	return &memoryBus{
+		feeds: map[string][]Feed{}, recent: map[string][][]byte{}, likes: map[string]int64{},
+		settings: map[string]revised{}, ids: map[string]uint64{},
+	}
+}
+
+var _ Bus = (*memoryBus)(nil)
+
+// set changes how the bus behaves.
+func (b *memoryBus) set(f func(*memoryBus)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f(b)
+}
+
+func (b *memoryBus) Subscribe(_ context.Context, room string, f Feed) (Opening, func(), error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.feeds[room] = append(b.feeds[room], f)
+	o := Opening{Known: true, Likes: b.likes[room], Settings: b.settings[room].value, Revision: b.settings[room].revision}
+	for _, g := range b.ledger {
+		if g.room == room {
+			o.LastGift = g.Seq
+		}
+	}
+	return o, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.feeds[room] = slices.DeleteFunc(b.feeds[room], func(other Feed) bool { return other == f })
+		if len(b.feeds[room]) == 0 {
+			delete(b.feeds, room)
+		}
+	}, nil
+}
+
+func (b *memoryBus) each(room string, f func(Feed)) {
+	if b.unheard {
+		return
+	}
+	for _, feed := range b.feeds[room] {
+		f(feed)
+	}
+}
+
+func (b *memoryBus) PublishDanmaku(room string, event []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return errDown
+	}
+	b.recent[room] = append(b.recent[room], event)
+	b.each(room, func(f Feed) { f.Danmaku(event) })
+	return nil
+}
+
+func (b *memoryBus) PublishControl(room string, message []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return errDown
+	}
+	b.each(room, func(f Feed) { f.Control(message) })
+	return nil
+}
+
+func (b *memoryBus) StoreGift(ctx context.Context, room, user, id string, event []byte) (protocol.Receipt, error) {
+	b.mu.Lock()
+	gate := b.gate
+	b.mu.Unlock()
+	if gate != nil {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			return protocol.Receipt{}, ctx.Err()
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stores++
+	if b.down {
+		return protocol.Receipt{}, fmt.Errorf("%w: %w", ErrRefused, errDown)
+	}
+	key := room + "/" + user + "/" + id
+	if seq, ok := b.ids[key]; ok {
+		return protocol.Receipt{Seq: seq, Duplicate: true}, nil
+	}
+	g := protocol.StoredGift{Seq: uint64(len(b.ledger) + 1), Event: event, Time: time.Now()}
+	for _, old := range b.ledger {
+		if old.room == room {
+			g.Prev = old.Seq
+		}
+	}
+	b.ledger = append(b.ledger, ledgerEntry{room, g})
+	b.ids[key] = g.Seq
+	b.each(room, func(f Feed) { f.Gift(g) })
+	if b.mute {
+		return protocol.Receipt{}, context.DeadlineExceeded
+	}
+	return protocol.Receipt{Seq: g.Seq}, nil
+}
+
+func (b *memoryBus) Gifts(_ context.Context, room string, after uint64, limit int) ([]protocol.StoredGift, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return nil, errDown
+	}
+	var out []protocol.StoredGift
+	for _, g := range b.ledger {
+		if g.room == room && g.Seq > after && len(out) < limit {
+			out = append(out, g.StoredGift)
+		}
+	}
+	return out, nil
+}
+
+func (b *memoryBus) Gift(_ context.Context, room string, seq uint64) (protocol.StoredGift, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, g := range b.ledger {
+		if g.room == room && g.Seq == seq {
+			return g.StoredGift, nil
+		}
+	}
+	return protocol.StoredGift{}, errors.New("no such gift")
+}
+
+func (b *memoryBus) Recent(_ context.Context, room string, _ time.Time, limit int) ([][]byte, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := b.recent[room]
+	return slices.Clone(all[max(0, len(all)-limit):]), nil
+}
+
+func (b *memoryBus) AddLikes(room string, delta int64) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return errDown
+	}
+	b.likes[room] += delta
+	b.each(room, func(f Feed) { f.Likes(b.likes[room]) })
+	return nil
+}
+
+func (b *memoryBus) Settings(_ context.Context, room string) ([]byte, uint64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return nil, 0, errDown
+	}
+	return b.settings[room].value, b.settings[room].revision, nil
+}
+
+func (b *memoryBus) PutSettings(_ context.Context, room string, value []byte, revision uint64) (uint64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.down:
+		return 0, errDown
+	case b.settings[room].revision != revision:
+		return 0, fmt.Errorf("%w: revision %d", ErrConflict, revision)
+	}
+	b.settings[room] = revised{value, revision + 1}
+	b.each(room, func(f Feed) { f.Settings(value, revision+1) })
+	return revision + 1, nil
+}
