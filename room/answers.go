@@ -1,6 +1,7 @@
 package room
 
 import (
+	"encoding/binary"
 	"hash/maphash"
 	"time"
 
@@ -54,17 +55,16 @@ var contentSeed = maphash.MakeSeed()
 func contentOf(req *protocol.Request) uint64 {
 	var h maphash.Hash
 	h.SetSeed(contentSeed)
-	h.WriteString(string(req.Op))
-	h.WriteByte(0)
-	h.WriteString(req.Text)
-	h.WriteByte(0)
-	h.WriteString(req.Color)
-	h.WriteByte(0)
-	h.WriteString(string(req.Mode))
-	h.WriteByte(0)
-	h.WriteString(req.Gift)
-	h.WriteByte(byte(req.Count))
-	h.WriteByte(byte(req.Count >> 8))
+	for _, field := range [...]string{
+		string(req.Op), req.Text, req.Color, string(req.Mode), req.Gift, string(req.Action), req.User, req.Reason, req.MID,
+	} {
+		h.WriteString(field)
+		h.WriteByte(0)
+	}
+	var numbers [16]byte
+	binary.LittleEndian.PutUint64(numbers[:8], uint64(req.Count))
+	binary.LittleEndian.PutUint64(numbers[8:], uint64(req.Seconds))
+	h.Write(numbers[:])
 	return h.Sum64()
 }
 

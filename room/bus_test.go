@@ -56,6 +56,13 @@ func (b *memoryBus) set(f func(*memoryBus)) {
 	f(b)
 }
 
+// total returns a room's stored likes.
+func (b *memoryBus) total(room string) int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.likes[room]
+}
+
 func (b *memoryBus) Subscribe(_ context.Context, room string, f Feed) (Opening, func(), error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -21,7 +21,7 @@ func (h *Hub) check() error {
 		if err := r.check(members); err != nil {
 			return fmt.Errorf("room %s: %w", id, err)
 		}
-		if _, idle := h.idleRooms[r]; !idle && r.refs == 0 {
+		if _, idle := h.idleRooms[r]; !idle && r.refs == 0 && !r.retiring {
 			return fmt.Errorf("room %s is idle and nobody looks", id)
 		}
 	}
@@ -86,6 +86,13 @@ func (a *audience) check() error {
 		return fmt.Errorf("size is %d, there are %d", a.size, n)
 	}
 	return nil
+}
+
+// sizes returns how many rooms and users the hub remembers.
+func (h *Hub) sizes() (rooms, users int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.rooms), len(h.users)
 }
 
 // eventually waits for what other goroutines are about to bring.

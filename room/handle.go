@@ -24,6 +24,7 @@ func (r *Room) Handle(ctx context.Context, by *Speaker, req *protocol.Request) p
 		ack := r.fresh(ctx, now, by, req, e)
 		by.user.end(e, ack)
 		r.count(now, by, req, &ack)
+		r.punish(now, by, &ack)
 		return ack
 	case foundConflict:
 		return protocol.Refuse(req.ID, &protocol.Error{Reason: protocol.ReasonConflict})
@@ -73,6 +74,9 @@ func (r *Room) fresh(ctx context.Context, now limit.Instant, by *Speaker, req *p
 		return r.store(ctx, by, req, e)
 	}
 	p := r.policy.Load()
+	if left := by.user.abuse.Muted(now); left > 0 {
+		return protocol.Refuse(req.ID, &protocol.Error{Reason: protocol.ReasonMuted, Scope: limit.ScopeUser.String(), Rule: abuseRule, RetryAfter: limit.Jitter(left)})
+	}
 	if err := r.barred(p, by, req.Op); err != nil {
 		return protocol.Refuse(req.ID, err)
 	}
@@ -83,6 +87,30 @@ func (r *Room) fresh(ctx context.Context, now limit.Instant, by *Speaker, req *p
 		return r.gift(ctx, now, by, req, e)
 	default:
 		return r.tap(now, by, req)
+	}
+}
+
+// abuseRule names what mutes a user who goes on after many refusals.
+const abuseRule = "abuse"
+
+// abuseReconnect is the wait told to a session that is closed for abuse.
+const abuseReconnect = 30 * time.Second
+
+// punish counts a refusal by a limit against its user: many in a row mute it for a while, more close its session.
+func (r *Room) punish(now limit.Instant, by *Speaker, ack *protocol.Ack) {
+	if ack.Err == nil || ack.Code != protocol.TooMany && ack.Err.Rule != abuseRule {
+		return
+	}
+	penalty := by.user.abuse.Rejected(now, limit.AbusePolicy{})
+	if by.echo == nil {
+		return
+	}
+	switch penalty {
+	case limit.Mute:
+		left := by.user.abuse.Muted(now)
+		by.echo.Control(protocol.AppendMuted(nil, int((left+time.Second-1)/time.Second)))
+	case limit.Close:
+		by.echo.Close(protocol.Refusal{Code: protocol.CloseAbuse, Reconnect: limit.Jitter(abuseReconnect)})
 	}
 }
 

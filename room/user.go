@@ -14,6 +14,7 @@ type User struct {
 	// fixed
 	id      string
 	subject limit.Subject
+	abuse   limit.Abuse // of all sessions together
 
 	refs int // members and calls that use it; guarded by Hub.mu
 
@@ -80,7 +81,7 @@ func (u *User) quiet(now limit.Instant) bool {
 		return false
 	}
 	u.tidyLocked(now)
-	return len(u.places) == 0 && u.subject.Full(now)
+	return len(u.places) == 0 && u.subject.Full(now) && u.abuse.Muted(now) == 0
 }
 
 // begin looks a request up in the memory of first answers. See [answers.begin].

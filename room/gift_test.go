@@ -1,0 +1,245 @@
+package room
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"liveroom/protocol"
+)
+
+func TestGiftHasOneEffectAndOneSequence(t *testing.T) {
+	w := newWorld(t, newMemoryBus(), nil)
+	a := w.join("demo", "a")
+	first := a.give("g1", "rose", 3)
+	wantCode(t, first, protocol.OK, "")
+	if first.Seq != 1 || first.MID != "g1" || first.Duplicate {
+		t.Fatalf("first: %+v", first)
+	}
+	again := a.give("g1", "rose", 3)
+	if again.Seq != 1 || !again.Duplicate || again.TS != first.TS || w.bus.stores != 1 {
+		t.Fatalf("again, after %d stores: %+v", w.bus.stores, again)
+	}
+	wantCode(t, a.give("g1", "rose", 4), protocol.Conflict, protocol.ReasonConflict)
+	wantCode(t, a.give("g2", "yacht", 1), protocol.NotFound, protocol.ReasonNotFound)
+
+	// A new node remembers nothing but what the ledger has.
+	next := newWorld(t, w.bus, nil)
+	b := next.join("demo", "a")
+	again = b.give("g1", "rose", 3)
+	if again.Seq != 1 || !again.Duplicate || again.TS != first.TS {
+		t.Fatalf("after a restart: %+v", again)
+	}
+	wantCode(t, b.give("g1", "rocket", 1), protocol.Conflict, protocol.ReasonConflict)
+	fresh := newWorld(t, w.bus, nil)
+	wantCode(t, fresh.join("demo", "a").give("g1", "rocket", 1), protocol.Conflict, protocol.ReasonConflict)
+	eventually(t, func() bool { return len(a.seen("gift")) == 1 })
+	if g := a.seen("gift")[0]; g.Seq != 1 || g.Prev != 0 || g.Gift != "rose" || g.Count != 3 || g.Combo != 3 || g.MID != first.MID {
+		t.Fatalf("event: %+v", g)
+	}
+}
+
+func TestGiftInFlightIsShared(t *testing.T) {
+	bus := newMemoryBus()
+	bus.gate = make(chan struct{})
+	w := newWorld(t, bus, nil)
+	tabs := []*viewer{w.join("demo", "a"), w.join("demo", "a"), w.join("demo", "a")}
+	var done sync.WaitGroup
+	for _, v := range tabs {
+		done.Go(func() {
+			v.Receive(&protocol.Request{Op: protocol.OpGift, ID: "g1", Gift: "rose", Count: 1})
+		})
+	}
+	close(bus.gate)
+	done.Wait()
+	for _, v := range tabs {
+		if acks := v.told("ack"); len(acks) != 1 || acks[0].Code != 200 || acks[0].Seq != 1 {
+			t.Fatalf("want seq 1 for all, have %+v", acks)
+		}
+	}
+	if bus.stores != 1 {
+		t.Fatalf("want one store, have %d", bus.stores)
+	}
+}
+
+// An unknown outcome is stored again under the same id, and the gate is not asked a second time.
+func TestGiftWithUnknownOutcomeMayBeSentAgain(t *testing.T) {
+	bus := newMemoryBus()
+	w := newWorld(t, bus, func(c *Config) {
+		c.Gate = gateOf(t, `
+rules:
+  - {name: gift, action: gift, scope: user, rate: 0, burst: 1}
+`)
+	})
+	a, host := w.join("demo", "a"), w.join("demo", "h", as(protocol.RoleHost))
+	bus.set(func(b *memoryBus) { b.mute = true })
+	e := a.give("g1", "rose", 1)
+	wantCode(t, e, protocol.Unavailable, protocol.ReasonTryLater)
+	if e.Outcome != "unknown" || e.Retry <= 0 {
+		t.Fatalf("want an unknown outcome and a time, have %+v", e)
+	}
+	// Neither a refusing bus nor a closed room may now claim that nothing happened.
+	bus.set(func(b *memoryBus) { b.mute, b.down = false, true })
+	if e = a.give("g1", "rose", 1); e.Outcome != "unknown" {
+		t.Fatalf("still nobody knows, but: %+v", e)
+	}
+	bus.set(func(b *memoryBus) { b.down = false })
+	wantCode(t, host.ask(protocol.Request{Op: protocol.OpModerate, Action: protocol.ActionClose}), protocol.OK, "")
+	e = a.give("g1", "rose", 1)
+	wantCode(t, e, protocol.OK, "")
+	if e.Seq != 1 || !e.Duplicate || len(bus.ledger) != 1 {
+		t.Fatalf("%d gifts in the ledger, %+v", len(bus.ledger), e)
+	}
+	wantCode(t, a.give("g2", "rose", 1), protocol.Conflict, protocol.ReasonRoomClosed)
+}
+
+func TestGiftWhileTheBusIsDownIsRefusedWithoutEffect(t *testing.T) {
+	bus := newMemoryBus()
+	w := newWorld(t, bus, nil)
+	a := w.join("demo", "a")
+	a.give("g0", "rose", 2)
+	bus.set(func(b *memoryBus) { b.down = true })
+	e := a.give("g1", "rose", 1)
+	wantCode(t, e, protocol.Unavailable, protocol.ReasonTryLater)
+	if e.Outcome != "refused" {
+		t.Fatalf("want refused, have %+v", e)
+	}
+	wantCode(t, a.say("danmaku go on"), protocol.OK, "")
+	eventually(t, func() bool { return len(a.seen("danmaku")) == 1 })
+	bus.set(func(b *memoryBus) { b.down = false })
+	wantCode(t, a.give("g1", "rose", 1), protocol.OK, "")
+	eventually(t, func() bool { return len(a.seen("gift")) == 2 })
+	if g := a.seen("gift")[1]; g.Combo != 3 {
+		t.Fatalf("a refused gift is no part of the combo: %+v", g)
+	}
+}
+
+func TestGuestsGiveNothing(t *testing.T) {
+	w := newWorld(t, newMemoryBus(), nil)
+	e := w.join("demo", "guest-1").give("g1", "rose", 1)
+	wantCode(t, e, protocol.Forbidden, protocol.ReasonForbidden)
+	if w.bus.stores != 0 {
+		t.Fatal("the ledger was asked")
+	}
+	open := newWorld(t, w.bus, func(c *Config) { c.GuestGifts = true })
+	wantCode(t, open.join("demo", "guest-1").give("g1", "rose", 1), protocol.OK, "")
+}
+
+func TestCombosGoOnWithinSecondsOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newMemoryBus(), func(c *Config) { c.Gate = gateOf(t, unlimited) })
+		a := w.join("demo", "a")
+		a.give("1", "rose", 3)
+		time.Sleep(4 * time.Second)
+		a.give("2", "rose", 3)
+		a.give("3", "rocket", 1)
+		time.Sleep(5 * time.Second)
+		a.give("4", "rose", 1)
+		time.Sleep(time.Second)
+		var combos []int
+		for _, g := range a.seen("gift") {
+			combos = append(combos, g.Combo)
+		}
+		if !slices.Equal(combos, []int{3, 6, 1, 1}) {
+			t.Fatalf("combos: %v", combos)
+		}
+		w.stop()
+	})
+}
+
+// The room never shows a gift twice nor one before another that it has shown.
+func TestGiftsNeverGoBackwards(t *testing.T) {
+	w := newWorld(t, newMemoryBus(), nil)
+	a := w.join("demo", "a")
+	f := (*feed)(a.room)
+	for _, seq := range []uint64{1, 2, 2, 1, 5, 4, 6} {
+		f.Gift(protocol.StoredGift{Seq: seq, Prev: seq - 1, Event: protocol.AppendGift(nil, protocol.Gift{Gift: "rose", Count: 1})})
+	}
+	eventually(t, func() bool { return len(a.seen("gift")) == 4 })
+	var seqs []uint64
+	for _, g := range a.seen("gift") {
+		seqs = append(seqs, g.Seq)
+	}
+	if !slices.Equal(seqs, []uint64{1, 2, 5, 6}) {
+		t.Fatalf("seqs: %v", seqs)
+	}
+}
+
+// CASES 21: the same cursor twice brings nothing the second time; who received nothing and missed three gets three.
+func TestResumeBringsWhatWasMissed(t *testing.T) {
+	w := newWorld(t, newMemoryBus(), func(c *Config) { c.Gate = gateOf(t, unlimited); c.ResumeGifts = 5 })
+	host := w.join("demo", "host")
+	a := w.join("demo", "a")
+	start := a.at("welcome")[0]
+	if start.Cursor.Gift != 0 || start.Cursor.Chat == 0 || !start.Recovered.Gift || !start.Recovered.Chat {
+		t.Fatalf("first welcome: %+v", start)
+	}
+	a.Leave()
+	for i := range 3 {
+		host.give(fmt.Sprint(i), "rose", 1)
+		host.say(fmt.Sprint("text ", i))
+	}
+	eventually(t, func() bool { return len(host.seen("gift")) == 3 && len(host.seen("danmaku")) == 3 })
+
+	a = w.join("demo", "a", resuming(start.Cursor))
+	second := a.at("welcome")[0]
+	if got := len(a.at("gift")); got != 3 || !second.Recovered.Gift || second.Cursor.Gift != 3 {
+		t.Fatalf("want the three gifts, have %d, %+v", got, second)
+	}
+	if got := texts(a.at("danmaku")); len(got) != 3 || !second.Recovered.Chat {
+		t.Fatalf("want the three danmaku, have %q, %+v", got, second)
+	}
+	for range 2 {
+		a.Leave()
+		a = w.join("demo", "a", resuming(second.Cursor))
+		if got := a.at("gift"); len(got) != 0 || !a.at("welcome")[0].Recovered.Gift {
+			t.Fatalf("nothing was missed, but: %+v", got)
+		}
+	}
+	for i := range 6 {
+		host.give(fmt.Sprint("more", i), "rose", 1)
+	}
+	eventually(t, func() bool { return len(host.seen("gift")) == 9 })
+	a = w.join("demo", "a", resuming(second.Cursor))
+	third := a.at("welcome")[0]
+	if len(a.at("gift")) != 0 || third.Recovered.Gift || third.Cursor.Gift != 9 {
+		t.Fatalf("too far back: want recovered.gift false and where to go on from, have %+v", third)
+	}
+}
+
+func TestChatIsRecoveredOnlyAsFarAsItIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newMemoryBus(), func(c *Config) {
+			c.Gate = gateOf(t, unlimited)
+			c.HistoryCount = 10
+			c.ResumeOverlap = time.Second
+		})
+		host := w.join("demo", "host")
+		a := w.join("demo", "a")
+		for i := range 30 {
+			host.say(fmt.Sprint(i))
+			time.Sleep(time.Second)
+		}
+		now := time.Now().UnixMilli()
+		v := w.join("demo", "b", resuming(protocol.Cursor{Chat: now - 5500}))
+		if got := texts(v.at("danmaku")); len(got) != 6 || !v.at("welcome")[0].Recovered.Chat {
+			t.Fatalf("want the five missed and one of overlap, have %q", got)
+		}
+		v = w.join("demo", "c", resuming(protocol.Cursor{Chat: now - 20_000}))
+		if got := texts(v.at("danmaku")); len(got) != 10 || v.at("welcome")[0].Recovered.Chat {
+			t.Fatalf("want what is kept and recovered.chat false, have %q", got)
+		}
+		if v = w.join("demo", "d"); len(v.at("danmaku")) != 10 || v.at("welcome")[0].Cursor.Chat != now-1000 {
+			t.Fatalf("a newcomer: %+v", v.at("welcome")[0])
+		}
+		time.Sleep(10 * time.Minute)
+		if v = w.join("demo", "e"); len(v.at("danmaku")) != 0 {
+			t.Fatalf("ten minutes later: %q", texts(v.at("danmaku")))
+		}
+		_ = a
+		w.stop()
+	})
+}
