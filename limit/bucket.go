@@ -45,15 +45,15 @@ func (b *Bucket) Take(now Instant, n int64) (ok bool, wait time.Duration, err er
 	}
 	b.mu.Lock()
 	at := b.at(now)
-	need := n * b.rate.den
-	left := b.rate.level(b.full, at) - need
+	need := n * b.rate.whole
+	left := b.rate.levelOf(b.full, at) - need
 	if left >= 0 || n == 0 {
 		b.full = max(b.full, b.rate.num*at) + need
 		b.mu.Unlock()
 		return true, 0, nil
 	}
 	b.mu.Unlock()
-	return false, b.rate.wait(-left), nil
+	return false, b.rate.waitFor(-left), nil
 }
 
 // Level returns the whole tokens in the bucket at now. It changes nothing.
@@ -63,9 +63,9 @@ func (b *Bucket) Level(now Instant) int64 {
 	full := b.full
 	t, inSpan := ticks(b.epoch, now, b.rate.span)
 	if !inSpan {
-		full, t = b.rate.shift(full, uint64(now)-uint64(b.epoch)), 0
+		full, t = b.rate.shifted(full, uint64(now)-uint64(b.epoch)), 0
 	}
-	return max(b.rate.level(full, t), 0) / b.rate.den
+	return max(b.rate.levelOf(full, t), 0) / b.rate.whole
 }
 
 // at returns now on the bucket's axis and moves its epoch when that lies too
@@ -73,7 +73,7 @@ func (b *Bucket) Level(now Instant) int64 {
 func (b *Bucket) at(now Instant) int64 {
 	t, inSpan := ticks(b.epoch, now, b.rate.span)
 	if !inSpan {
-		b.full = b.rate.shift(b.full, uint64(now)-uint64(b.epoch))
+		b.full = b.rate.shifted(b.full, uint64(now)-uint64(b.epoch))
 		b.epoch = now
 		return 0
 	}

@@ -36,7 +36,7 @@ func mustMeter(t interface{ Fatal(...any) }, l Limit) *Meter {
 // check returns what is wrong with the bucket's state.
 func (b *Bucket) check(now Instant) string {
 	switch level := b.Level(now); {
-	case level < 0 || level > b.rate.size/b.rate.den:
+	case level < 0 || level > b.rate.size/b.rate.whole:
 		return "level out of [0, burst]"
 	case b.full < longFull || b.full > maxSpanUnits+maxUnits:
 		return "state out of range"

@@ -5,25 +5,11 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"time"
 )
-
-// The ranges of a Limit.
-const (
-	maxRate  = 1_000_000_000
-	minPer   = Duration(time.Millisecond)
-	maxPer   = Duration(366 * 24 * time.Hour)
-	maxBurst = 1_000_000_000_000
-	maxTimes = 1000
-	// maxNum keeps a span of a second at least.
-	maxNum = maxSpanUnits / int64(time.Second)
-)
-
-const tokenBucket = "token_bucket"
 
 // compileRule checks one rule and compiles it as far as it is right.
 func compileRule(spec Rule, path string, classes []string, faults *Faults) *rule {
-	r := &rule{name: spec.Name, spec: &spec, room: spec.Room, fold: spec.Fold, shadow: spec.Shadow, initial: -1}
+	r := &rule{name: spec.Name, spec: &spec, room: spec.Room, fold: spec.Fold, shadow: spec.Shadow}
 	at := func(key string) string { return join(path, key) }
 	checkName(spec.Name, at("name"), faults)
 	checkActions(spec.Action, at("action"), faults)
@@ -32,20 +18,18 @@ func compileRule(spec Rule, path string, classes []string, faults *Faults) *rule
 		faults.add(at("scope"), "want one of %v, have %q", scopeNames, spec.Scope)
 	}
 	r.scope = scope
-	if spec.Algorithm == "" {
-		spec.Algorithm = tokenBucket
-	}
-	if spec.Algorithm != tokenBucket {
-		faults.add(at("algorithm"), "want %s, have %q", tokenBucket, spec.Algorithm)
-	}
 	r.compileRank(classes)
 	r.compileCost(at, faults)
-	r.compileLimits(path, at, classes, faults)
+	r.compileMeter(path, r.multipliers(at, classes, faults), faults)
 	r.compileFloor(at, faults)
 	r.compileExempt(at, classes, faults)
-	r.compileOutage(at, faults)
-	r.plain = !r.byRequest && !r.fold && !r.shadow && r.floor == [actionCount]int64{} &&
-		r.tiers == nil && r.second == nil && r.exempt == 0 && r.users == nil && r.networks == nil
+	r.compileCluster(at, faults)
+	main, isBucket := r.meter.(*rate)
+	r.plain = isBucket && !r.byRequest && !r.fold && !r.shadow && r.floor == [actionCount]int64{} &&
+		r.second == nil && r.exempt == 0 && r.users == nil && r.networks == nil
+	if r.plain {
+		r.main = *main
+	}
 	return r
 }
 
@@ -114,109 +98,6 @@ func (r *rule) compileCost(at func(string) string, faults *Faults) {
 	}
 }
 
-func (r *rule) compileLimits(path string, at func(string) string, classes []string, faults *Faults) {
-	times := make([]int64, len(classes))
-	for i := range times {
-		times[i] = 1
-	}
-	for _, role := range sortedKeys(r.spec.Multiply) {
-		n := r.spec.Multiply[role]
-		if n < 1 || n > maxTimes {
-			faults.add(at("multiply."+role), "want 1 to %d, have %d", maxTimes, n)
-			continue
-		}
-		if i := slices.Index(classes, role); i >= 0 {
-			times[i] = n
-		}
-	}
-	if len(r.spec.Tiers) > 0 {
-		r.compileTiers(at, times, faults)
-	} else {
-		r.main = compileLimit(&r.spec.Limit, path, times, faults)
-	}
-	if r.spec.Degrade != nil {
-		second := *r.spec.Degrade
-		m := compileLimit(&second, at("degrade"), times, faults)
-		r.second, r.spec.Degrade = &m, &second
-	}
-	if r.spec.Initial != nil {
-		r.initial = *r.spec.Initial
-		if r.initial < 0 || r.initial > maxBurst {
-			faults.add(at("initial"), "want 0 to %d, have %d", int64(maxBurst), r.initial)
-			r.initial = 0
-		}
-	}
-}
-
-func (r *rule) compileTiers(at func(string) string, times []int64, faults *Faults) {
-	if r.spec.Limit != (Limit{}) {
-		faults.add(at("rate"), "a rule has either rate, per and burst, or tiers")
-	}
-	tiers := slices.Clone(r.spec.Tiers)
-	r.spec.Tiers = tiers
-	for i := range tiers {
-		path := at(fmt.Sprintf("tiers[%d]", i))
-		last := i == len(tiers)-1
-		switch below := tiers[i].Below; {
-		case last && below != 0:
-			faults.add(path+".below", "the last tier has no upper bound, have %d", below)
-		case !last && below < 10:
-			faults.add(path+".below", "want 10 or more, have %d", below)
-		case i > 0 && !last && below <= tiers[i-1].Below:
-			faults.add(path+".below", "want more than the tier before, have %d", below)
-		}
-		m := compileLimit(&tiers[i].Limit, path, times, faults)
-		r.tiers = append(r.tiers, tier{below: tiers[i].Below, rate: m})
-	}
-	r.main = r.tiers[0].rate
-}
-
-// compileLimit checks one limit and fills in its defaults.
-func compileLimit(l *Limit, path string, times []int64, faults *Faults) rate {
-	if l.Per == 0 {
-		l.Per = Duration(time.Second)
-	}
-	before := len(*faults)
-	if l.Rate < 0 || l.Rate > maxRate {
-		faults.add(join(path, "rate"), "want 0 to %d, have %d", maxRate, l.Rate)
-	}
-	if l.Per < minPer || l.Per > maxPer {
-		faults.add(join(path, "per"), "want %s to %s, have %s", minPer, maxPer, l.Per)
-	}
-	if l.Burst < 1 || l.Burst > maxBurst {
-		faults.add(join(path, "burst"), "want 1 to %d, have %d", int64(maxBurst), l.Burst)
-	}
-	if len(*faults) > before {
-		return rate{den: 1, unit: times, most: times}
-	}
-	m, ok := newRate(l.Rate, time.Duration(l.Per), l.Burst, times)
-	if !ok || m.num > maxNum {
-		faults.add(join(path, "burst"), "%d per %s with burst %d and these multipliers cannot be counted exactly in 64 bits; take a rounder rate, a shorter per or a smaller burst", l.Rate, l.Per, l.Burst)
-	}
-	return m
-}
-
-// smallest returns the least burst in force, in tokens.
-func (r *rule) smallest() int64 {
-	least := r.main.size / r.main.den
-	for i := range r.tiers {
-		least = min(least, r.tiers[i].rate.size/r.tiers[i].rate.den)
-	}
-	return least
-}
-
-// span is the smallest span of the rule's rates, in nanoseconds.
-func (r *rule) span() int64 {
-	span := r.main.span
-	for i := range r.tiers {
-		span = min(span, r.tiers[i].rate.span)
-	}
-	if r.second != nil {
-		span = min(span, r.second.span)
-	}
-	return span
-}
-
 func (r *rule) compileFloor(at func(string) string, faults *Faults) {
 	for _, name := range sortedKeys(r.spec.Floor) {
 		n := r.spec.Floor[name]
@@ -224,7 +105,7 @@ func (r *rule) compileFloor(at func(string) string, faults *Faults) {
 		switch {
 		case !ok || !slices.Contains(r.spec.Action, name):
 			faults.add(at("floor."+name), "the rule does not cover that action")
-		case n < 0 || n >= max(r.smallest(), 1):
+		case n < 0 || n >= r.leastBurst():
 			faults.add(at("floor."+name), "want 0 to less than the burst, have %d", n)
 		default:
 			r.floor[i] = n
@@ -250,7 +131,7 @@ func (r *rule) compileExempt(at func(string) string, classes []string, faults *F
 	}
 }
 
-func (r *rule) compileOutage(at func(string) string, faults *Faults) {
+func (r *rule) compileCluster(at func(string) string, faults *Faults) {
 	switch r.spec.OnOutage {
 	case "", "share", "open", "closed":
 	default:
@@ -258,6 +139,9 @@ func (r *rule) compileOutage(at func(string) string, faults *Faults) {
 	}
 	if r.spec.Grace < 0 || r.spec.Grace != 0 && r.spec.OnOutage != "open" {
 		faults.add(at("grace"), "want a time of 0 or more, and only with on_outage: open")
+	}
+	if r.spec.Cluster && r.scope == ScopeConn {
+		faults.add(at("cluster"), "a connection is on one node; this scope has no form over all")
 	}
 }
 

@@ -91,15 +91,15 @@ func (r *Rules) place(rules []*rule) {
 		r.actions[a] = r.newLists(a.String())
 	}
 	for scope := range r.scopes {
-		r.scopes[scope] = scopeRules{cells: epochCell + 1, anew: true, span: maxSpanUnits}
+		r.scopes[scope] = scopeRules{cells: epochCell + 1, anew: true, reach: maxSpanUnits}
 	}
 	for _, c := range rules {
 		s := &r.scopes[c.scope]
 		c.cell = s.cells
 		s.rules = append(s.rules, c)
-		s.cells += c.cells()
-		s.span = min(s.span, c.span())
-		s.anew = s.anew && c.tiers == nil && c.initial < 0
+		s.cells += c.width()
+		s.reach = min(s.reach, c.reach())
+		s.anew = s.anew && c.tiers == nil && c.spec.Initial == nil
 		for _, name := range c.spec.Action {
 			r.listsNamed(name).add(c)
 		}

@@ -90,11 +90,11 @@ func (gen *generation) decidePlain(l *lists, now Instant, class uint8, subjects 
 		at := s.atLocked(now)
 		for i, r := range l.of[s.Scope].rules {
 			u := r.main.unit[class]
-			rest := r.main.level(s.cells[r.cell], at) - u
+			rest := r.main.levelOf(s.cells[r.cell], at) - u
 			switch {
 			case rest < 0:
 				tally.counters[s.Scope][i].add(outcomeReject)
-				if w := r.main.wait(-rest); w > wait {
+				if w := r.main.waitFor(-rest); w > wait {
 					decider, wait = r, w
 				}
 			case wait == 0 && (decider == nil || less(rest, u, left, unit)):

@@ -46,6 +46,9 @@ type Decision struct {
 	// Remaining is how many more such tokens Rule grants at this instant
 	// after this decision.
 	Remaining int64
+	// Delay is how long to hold the request before it goes ahead: 0 unless a
+	// leaky bucket paces it.
+	Delay time.Duration
 	// Counted is how much of Request.Cost counts: all of it when allowed, a
 	// part, perhaps 0, when a rule that folds degrades, 0 when rejected.
 	Counted int64

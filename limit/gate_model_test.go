@@ -165,10 +165,10 @@ func (m *model) load(spec *Spec, old []*refRule) {
 				continue
 			}
 			now := compiled.byName[rule.Name]
-			was.main.reload(rule.Limit, m.now, now.main.den)
+			was.main.reload(rule.Limit, m.now, now.meter.shares(nil).whole)
 			r.main = was.main
 			if r.second != nil && was.second != nil {
-				was.second.reload(*rule.Degrade, m.now, now.second.den)
+				was.second.reload(*rule.Degrade, m.now, now.second.whole)
 				r.second = was.second
 			}
 		}
@@ -273,7 +273,7 @@ func (m *model) checkLevels(t *rapid.T) {
 			s.bindLocked(m.gate.current.Load(), m.now)
 			c := s.gen.rules.byName[r.rule.Name]
 			at := s.atLocked(m.now)
-			level := big.NewRat(c.main.level(s.cells[c.cell], at), c.main.den)
+			level := big.NewRat(c.meter.level(s.cells[c.cell:], at), c.meter.shares(nil).whole)
 			if want := r.main.at(m.now); level.Cmp(want) != 0 {
 				t.Fatalf("rule %s: level %s, want %s", r.rule.Name, level, want)
 			}

@@ -6,7 +6,7 @@ import (
 )
 
 // rate is a token bucket's numbers as exact integers. Levels are counted in
-// units such that a nanosecond brings num of them and a token costs den:
+// units such that a nanosecond brings num of them and a token has whole:
 // rate/per in lowest terms, times a common factor that makes every role's
 // share of a token whole.
 //
@@ -18,19 +18,14 @@ import (
 // most num*b + size, so that everything admitted between costs at most
 // size + num*(b-a). There is no "last reading" that an older one could rewind.
 type rate struct {
-	num  int64 // units per nanosecond; 0 when nothing comes after the burst
-	den  int64 // units per token
-	size int64 // burst in units
-	span int64 // nanoseconds around the epoch within which num*t stays in range
-
-	// By role class: the units that a token costs, and the largest cost that
-	// a full bucket grants. A role with five times the limit pays a fifth.
-	unit []int64
-	most []int64
+	unitShares       // of units so fine that num is whole, too
+	num        int64 // units per nanosecond; 0 when nothing comes after the burst
+	span       int64 // nanoseconds around the epoch within which num*t stays in range
+	absent     int64 // units that a new bucket lacks
 }
 
 const (
-	// maxUnits bounds burst*den, so that time (at most maxSpanUnits), size
+	// maxUnits bounds a burst in units, so that time (at most maxSpanUnits), size
 	// and state add up without overflow.
 	maxUnits     = 1 << 60
 	maxSpanUnits = 1 << 61
@@ -42,74 +37,48 @@ const (
 // role. It reports false when the burst does not fit; the caller has checked
 // that n >= 0, d > 0, burst >= 1 and that no multiplier is below 1.
 func newRate(n int64, d time.Duration, burst int64, multiply []int64) (rate, bool) {
-	share := int64(1)
-	for _, m := range multiply {
-		if f := m / gcd(m, share); share <= maxUnits/f {
-			share *= f
-		} else {
-			return rate{}, false
-		}
-	}
-	num, den := int64(0), int64(1)
-	if n > 0 {
-		g := gcd(n, int64(d))
-		num, den = n/g, int64(d)/g
-	}
-	if f := share / gcd(den, share); f > 1 {
-		if num > maxUnits/f || den > maxUnits/f {
-			return rate{}, false
-		}
-		num, den = num*f, den*f
-	}
-	if burst > maxUnits/den {
+	share, ok := commonMultiple(multiply)
+	if !ok {
 		return rate{}, false
 	}
-	r := rate{num: num, den: den, size: burst * den, span: maxSpanUnits}
-	if num > 0 {
-		r.span = maxSpanUnits / num
+	num, whole := int64(0), int64(1)
+	if n > 0 {
+		g := gcd(n, int64(d))
+		num, whole = n/g, int64(d)/g
 	}
-	for _, m := range multiply {
-		r.unit = append(r.unit, den/m)
-		r.most = append(r.most, r.size/(den/m))
+	f := share / gcd(whole, share)
+	if num > maxUnits/f || whole > maxUnits/f || burst > maxUnits/(whole*f) {
+		return rate{}, false
+	}
+	r := rate{unitShares: newShares(burst, whole*f, multiply), num: num * f, span: maxSpanUnits}
+	if num > 0 {
+		r.span = maxSpanUnits / r.num
 	}
 	return r, true
 }
 
-// wait returns the nanoseconds until missing more units are there.
-func (r *rate) wait(missing int64) time.Duration {
+// levelOf returns the units at t nanoseconds after the epoch in a bucket that
+// will be full at the state full.
+func (r *rate) levelOf(full, t int64) int64 {
+	at := r.num * t
+	return r.size - (max(full, at) - at)
+}
+
+// waitFor returns the nanoseconds until missing more units are there.
+func (r *rate) waitFor(missing int64) time.Duration {
 	if r.num == 0 {
 		return Never
 	}
 	return time.Duration((missing-1)/r.num + 1)
 }
 
-// level returns the units in the bucket of state full at t nanoseconds after
-// the epoch.
-func (r *rate) level(full, t int64) int64 {
-	at := r.num * t
-	return r.size - (max(full, at) - at)
-}
-
-// shift moves the state to an epoch that lies ahead nanoseconds later.
-func (r *rate) shift(full int64, ahead uint64) int64 {
+// shifted returns the state full relative to an epoch ahead nanoseconds later.
+func (r *rate) shifted(full int64, ahead uint64) int64 {
 	hi, lo := bits.Mul64(uint64(r.num), ahead)
 	if hi != 0 || lo > -longFull || full-int64(lo) < longFull {
 		return longFull
 	}
 	return full - int64(lo)
-}
-
-// carry returns the state at the epoch of a bucket with these numbers that
-// takes over from one of old numbers holding level units: the same number of
-// tokens, rounded down to a whole unit, at most the burst.
-func (r *rate) carry(old *rate, level int64) int64 {
-	if level < 0 {
-		return r.size + scale(-level, r.den, old.den, 1)
-	}
-	if kept := scale(level, r.den, old.den, 0); kept < r.size {
-		return r.size - kept
-	}
-	return longFull
 }
 
 // scale returns a*b/c, rounded up when up is 1, at most maxUnits.

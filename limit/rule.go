@@ -17,16 +17,18 @@ type rule struct {
 
 	// plain rules are asked on the short path: an enforced token bucket that
 	// concerns everybody, costs one, and knows no tier, floor or second bucket.
+	// Its meter is main.
 	plain bool
 	main  rate
 
-	byRequest bool // costs Request.Cost, not one
+	meter     meter
+	tiers     *tiered // the meter, when it follows the audience
+	queue     *leaky  // the meter, when it paces
+	second    *rate   // the degrade bucket
+	byRequest bool    // costs Request.Cost, not one
 	fold      bool
 	shadow    bool
-	initial   int64              // tokens in a new bucket; below 0 for a full one
 	floor     [actionCount]int64 // tokens kept from an action
-	tiers     []tier
-	second    *rate // the degrade bucket
 
 	rank     rank
 	roles    uint64 // role classes the rule is for; all bits when it names none
@@ -41,11 +43,6 @@ type rule struct {
 type rank struct {
 	specific int
 	priority int64
-}
-
-type tier struct {
-	below int64
-	rate  rate
 }
 
 // matches tells whether the rule is for this room and role.

@@ -20,8 +20,8 @@ type scopeRules struct {
 	cells int // the epoch's included
 	// anew means that a full subject is the same as a new one.
 	anew bool
-	// span is the smallest of the rules' spans, in nanoseconds.
-	span int64
+	// reach is the smallest of the rules' reaches, in nanoseconds.
+	reach int64
 }
 
 // lists holds the rules asked for one action, by scope, in order.

@@ -39,7 +39,7 @@ func (s *Subject) Full(now Instant) bool {
 	set := &s.gen.rules.scopes[s.Scope]
 	t := s.atLocked(now)
 	for _, r := range set.rules {
-		if !r.fullAt(s.cells[r.cell:], t) {
+		if !r.full(s.cells[r.cell:], t) {
 			return false
 		}
 	}
@@ -84,8 +84,8 @@ func (s *Subject) catchUpLocked() {
 // one came into force. A rule of the same name keeps its level.
 func (s *Subject) followLocked(next *generation) {
 	set := &next.rules.scopes[s.Scope]
-	fresh := set.newCells(next.since)
-	t := s.atLocked(next.since)
+	t := max(s.atLocked(next.since), 0)
+	fresh := set.newCells(Instant(s.cells[epochCell] + t))
 	for _, r := range set.rules {
 		if was, ok := s.gen.rules.byName[r.name]; ok && was.scope == s.Scope {
 			r.takeOver(fresh[r.cell:], was, s.cells[was.cell:], t)
@@ -94,11 +94,11 @@ func (s *Subject) followLocked(next *generation) {
 	s.gen, s.cells = next, fresh
 }
 
-// atLocked returns the nanoseconds from the epoch to now, within the span of
-// the scope's rates. It moves the epoch when now has left it behind; a reading
-// that far in the past counts as the span's beginning.
+// atLocked returns the nanoseconds from the epoch to now, within the reach of
+// the scope's meters. It moves the epoch when now has left it behind; a reading
+// that far in the past counts as the reach's beginning.
 func (s *Subject) atLocked(now Instant) int64 {
-	t, inSpan := ticks(Instant(s.cells[epochCell]), now, s.gen.rules.scopes[s.Scope].span)
+	t, inSpan := ticks(Instant(s.cells[epochCell]), now, s.gen.rules.scopes[s.Scope].reach)
 	if !inSpan {
 		s.advanceLocked(now)
 		return 0
@@ -120,7 +120,7 @@ func (set *scopeRules) newCells(now Instant) []int64 {
 	cells := make([]int64, set.cells)
 	cells[epochCell] = int64(now)
 	for _, r := range set.rules {
-		r.start(cells[r.cell:])
+		r.start(cells[r.cell:], now)
 	}
 	return cells
 }

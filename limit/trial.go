@@ -22,15 +22,7 @@ type trial struct {
 	left    int64
 	unit    int64
 	wait    time.Duration
-}
-
-// answer is what one rule says.
-type answer struct {
-	outcome outcome
-	cost    int64 // tokens to spend
-	left    int64 // units above the floor after that
-	rate    *rate // of the bucket that pays
-	wait    time.Duration
+	delay   time.Duration // that a queue imposes
 }
 
 func (t *trial) run(q *Request, subjects []*Subject, scopes uint8) {
@@ -74,13 +66,13 @@ func (t *trial) note(r *rule, c *counter, a answer) {
 			t.verdict = Degrade
 			t.decide(r, a)
 		}
-	case t.verdict == Allow && (t.decider == nil || less(max(a.left, 0), a.rate.unit[t.class], t.left, t.unit)):
+	case t.verdict == Allow && (t.decider == nil || less(a.left, a.unit, t.left, t.unit)):
 		t.decide(r, a)
 	}
 }
 
 func (t *trial) decide(r *rule, a answer) {
-	t.decider, t.left, t.unit = r, max(a.left, 0), a.rate.unit[t.class]
+	t.decider, t.left, t.unit = r, a.left, a.unit
 }
 
 // spend takes what the request costs, and counts rule by rule unless the
@@ -99,7 +91,10 @@ func (t *trial) spend(q *Request, subjects []*Subject) {
 			if r.fold && !r.shadow {
 				a.cost = min(a.cost, t.counted)
 			}
-			r.spend(cells[r.cell:], at, t.class, a)
+			if r.queue != nil && !r.shadow {
+				t.delay = max(t.delay, r.queue.delay(cells[r.cell:], at))
+			}
+			r.spend(cells[r.cell:], at, a)
 			if !t.simple && (a.outcome <= outcomeDegrade || a.outcome == outcomeShadowDegrade) {
 				t.tally.counters[s.Scope][i].add(a.outcome)
 			}
@@ -108,7 +103,7 @@ func (t *trial) spend(q *Request, subjects []*Subject) {
 }
 
 func (t *trial) decision(d *Decision) {
-	d.Verdict = t.verdict
+	d.Verdict, d.Delay = t.verdict, t.delay
 	if t.decider != nil {
 		d.Scope, d.Rule = t.decider.scope, t.decider.name
 	}
