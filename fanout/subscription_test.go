@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // reads turns the direct reads of a stream off or on: off, nobody answers.
@@ -119,27 +117,20 @@ func TestStrangeMessages(t *testing.T) {
 	}
 }
 
-// CASES 14: rooms that come and go leave nothing.
+// CASES 14: rooms that come and go leave nothing. (Likes leave their ids for two minutes; see TestLikeBookForgetsRooms
+// for what is ours.)
 func TestShortRoomsLeaveNothing(t *testing.T) {
 	f := open(t, Config{NodeID: "n1", DataDir: t.TempDir(), SweepEvery: never})
 	ctx, h := testContext(t), &counter{}
 	round := func() (heap uint64, goroutines int) {
-		for i := range 2000 {
+		for i := range 500 {
 			s, err := f.Subscribe(ctx, fmt.Sprint("room", i), h)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := f.AddLikes(fmt.Sprint("room", i), 1); err != nil {
-				t.Fatal(err)
-			}
 			s.Close()
 		}
-		eventually(t, "likes are stored", func() bool { return f.likes.waiting() == 0 })
-		stream, err := f.js.Stream(ctx, likesStream)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(likesPrefix+"*")); err != nil {
+		if err := f.live.Flush(); err != nil { // the server has dropped the subscriptions
 			t.Fatal(err)
 		}
 		runtime.GC()
@@ -149,14 +140,14 @@ func TestShortRoomsLeaveNothing(t *testing.T) {
 	}
 	round()
 	heap, goroutines := round()
-	for range 3 {
-		// Ids of likes are remembered for two minutes by design: 2,000 of them, and the like log's records.
-		const remembered = 2000 * 400
-		h, g := round()
-		if h > heap+heap/20+remembered || g > goroutines+10 {
-			t.Errorf("heap %d KiB after %d, %d goroutines after %d", h>>10, heap>>10, g, goroutines)
-		}
-		heap = max(h, heap)
+	const rounds = 4
+	var h2 uint64
+	var g2 int
+	for range rounds {
+		h2, g2 = round()
+	}
+	if h2 > heap+heap/20 || g2 > goroutines+10 {
+		t.Errorf("after %d rooms heap %d KiB and %d goroutines, before %d KiB and %d", rounds*500, h2>>10, g2, heap>>10, goroutines)
 	}
 	if len(f.subs) != 0 {
 		t.Errorf("%d rooms left", len(f.subs))
