@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"liveroom/limit"
 	"liveroom/protocol"
 )
 
@@ -82,50 +84,70 @@ func (a *Acceptor) sweep() {
 // handshake is answered with a status; what is wrong with the moment (too many, draining, an address over its limit) is
 // answered with a close code where possible, since a page sees nothing of a status.
 func (a *Acceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	up := a.cfg.Metrics.upgrades
 	if !offersKnown(r.Header) {
-		up.badRequest.Add(1)
+		a.cfg.Metrics.upgrades.badRequest.Add(1)
 		http.Error(w, "none of the offered subprotocols is spoken here: offer "+Subprotocol+" or none", http.StatusBadRequest)
 		return
 	}
 	addr := a.cfg.ClientAddr(r)
-	refusal := a.admit(func() (time.Duration, bool) {
-		if a.cfg.Admit == nil {
-			return 0, true
-		}
-		return a.cfg.Admit(addr)
-	})
-	live := a.sessions.Add(1)
-	if refusal == nil && live > int64(a.cfg.MaxSessions) {
-		refusal = a.sendAway(protocol.CloseOverloaded, 0)
-	}
-	if refusal != nil {
-		a.sessions.Add(-1)
-		if a.refused.Add(1) > int64(a.cfg.MaxRefused) {
-			a.refused.Add(-1)
-			a.unavailable(w)
-			return
-		}
-	}
-	s := &Session{a: a, id: a.ids.Next(), addr: addr, slot: -1, fd: -1, lang: protocol.ParseLang(r.Header.Get("Accept-Language"))}
-	s.turnedAway = refusal != nil
-	s.count = a.cfg.Metrics.stripe()
-	if !a.begin() {
-		a.release(s)
+	refusal := a.admit(addr)
+	if !a.reserve(refusal != nil) {
 		a.unavailable(w)
 		return
 	}
+	s := &Session{
+		a: a, id: a.ids.Next(), addr: addr, slot: -1, fd: -1, turnedAway: refusal != nil,
+		count: a.cfg.Metrics.stripe(), lang: protocol.ParseLang(r.Header.Get("Accept-Language")),
+	}
+	s.limits.Scope = limit.ScopeConn
 	opts := a.accept
 	opts.OnPingReceived, opts.OnPongReceived = s.onPing, s.onPong
 	ws, err := websocket.Accept(&upgrade{ResponseWriter: w, s: s}, r, &opts)
 	if err != nil { // coder has answered
-		up.badRequest.Add(1)
-		a.release(s)
+		a.cfg.Metrics.upgrades.badRequest.Add(1)
+		a.release(s.turnedAway)
 		a.running.Done()
 		return
 	}
+	ws.SetReadLimit(protocol.MaxRequestBytes)
 	s.ws = ws
 	a.adopt(s, refusal)
+}
+
+// admit returns why a socket is to be turned away now, or nil when it has a place.
+func (a *Acceptor) admit(addr netip.Addr) *protocol.Refusal {
+	if a.draining.Load() {
+		return a.sendAway(protocol.CloseGoingAway, 0)
+	}
+	if a.cfg.Admit != nil {
+		if retry, ok := a.cfg.Admit(addr); !ok {
+			r := a.sendAway(protocol.CloseOverloaded, retry)
+			r.Detail = string(protocol.ReasonRateLimited)
+			return r
+		}
+	}
+	if a.sessions.Add(1) > int64(a.cfg.MaxSessions) {
+		a.sessions.Add(-1)
+		return a.sendAway(protocol.CloseOverloaded, 0)
+	}
+	return nil
+}
+
+// reserve counts the session's goroutine in, which is about to start, and a place for a socket that is turned away. False
+// when there is no such place, or the acceptor has stopped.
+func (a *Acceptor) reserve(turnedAway bool) bool {
+	if turnedAway && a.refused.Add(1) > int64(a.cfg.MaxRefused) {
+		a.refused.Add(-1)
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stopped {
+		a.release(turnedAway)
+		return false
+	}
+	a.running.Add(1)
+	return true
 }
 
 // adopt starts a session.
@@ -161,40 +183,16 @@ func (a *Acceptor) ended(s *Session) {
 	if !s.turnedAway {
 		a.cfg.Metrics.sessions.Add(-1)
 	}
-	a.release(s)
+	a.release(s.turnedAway)
 }
 
-// release gives the session's place back.
-func (a *Acceptor) release(s *Session) {
-	if s.turnedAway {
+// release gives a place back.
+func (a *Acceptor) release(turnedAway bool) {
+	if turnedAway {
 		a.refused.Add(-1)
 		return
 	}
 	a.sessions.Add(-1)
-}
-
-// begin counts a goroutine that is about to start; false when the acceptor has stopped.
-func (a *Acceptor) begin() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.stopped {
-		return false
-	}
-	a.running.Add(1)
-	return true
-}
-
-// admit returns why a socket is to be turned away now, or nil.
-func (a *Acceptor) admit(address func() (time.Duration, bool)) *protocol.Refusal {
-	if a.draining.Load() {
-		return a.sendAway(protocol.CloseGoingAway, 0)
-	}
-	if retry, ok := address(); !ok {
-		r := a.sendAway(protocol.CloseOverloaded, retry)
-		r.Detail = string(protocol.ReasonRateLimited)
-		return r
-	}
-	return nil
 }
 
 // sendAway words a refusal with a time to come back: not before retry, and a different one for each client.

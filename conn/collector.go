@@ -16,7 +16,6 @@ var (
 	descDropped    = prometheus.NewDesc("liveroom_dropped_total", "Messages that a viewer did not get.", []string{"class", "reason"}, nil)
 	descCloses     = prometheus.NewDesc("liveroom_closes_total", "Ended sessions by close code; 1006 stands for those without a close frame.", []string{"code"}, nil)
 	descUpgrades   = prometheus.NewDesc("liveroom_upgrades_total", "Answers to WebSocket handshakes.", []string{"result"}, nil)
-	descDelivery   = prometheus.NewDesc("liveroom_delivery_seconds", "Time from a message's admission to a viewer's socket.", nil, nil)
 )
 
 // collector shows Metrics to Prometheus.
@@ -26,7 +25,7 @@ var _ prometheus.Collector = collector{}
 
 // Describe implements [prometheus.Collector].
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descSessions, descDeliveries, descFrames, descBytes, descDropped, descCloses, descUpgrades, descDelivery} {
+	for _, d := range []*prometheus.Desc{descSessions, descDeliveries, descFrames, descBytes, descDropped, descCloses, descUpgrades} {
 		ch <- d
 	}
 }
@@ -53,7 +52,6 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	counter(descUpgrades, m.upgrades.turnedAway.Load(), "turned_away")
 	counter(descUpgrades, m.upgrades.badRequest.Load(), "bad_request")
 	counter(descUpgrades, m.upgrades.unavailable.Load(), "unavailable")
-	ch <- m.delivery.metric()
 }
 
 // sum adds one counter up over the stripes.
@@ -63,14 +61,4 @@ func (m *Metrics) sum(of func(*counters) *atomic.Uint64) uint64 {
 		n += of(&m.stripes[i]).Load()
 	}
 	return n
-}
-
-func (h *delays) metric() prometheus.Metric {
-	buckets, total := make(map[float64]uint64, len(delayBounds)), uint64(0)
-	for i, bound := range delayBounds {
-		total += h.buckets[i].Load()
-		buckets[bound] = total
-	}
-	total += h.buckets[len(delayBounds)].Load()
-	return prometheus.MustNewConstHistogram(descDelivery, total, float64(h.nanos.Load())/1e9, buckets)
 }

@@ -3,7 +3,6 @@ package conn
 import (
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -20,8 +19,7 @@ type Metrics struct {
 	turn     atomic.Uint32
 	sessions atomic.Int64
 	closes   []atomic.Uint64 // in the order of closeLabels
-	upgrades *upgrades
-	delivery delays
+	upgrades upgrades
 }
 
 // upgrades counts the answers to handshakes.
@@ -40,8 +38,8 @@ func closeLabels() []string {
 }
 
 // NewMetrics makes the metrics and registers them: liveroom_sessions, liveroom_deliveries_total, liveroom_frames_total,
-// liveroom_sent_bytes_total, liveroom_dropped_total, liveroom_closes_total, liveroom_upgrades_total and
-// liveroom_delivery_seconds. It panics when one of the names is taken.
+// liveroom_sent_bytes_total, liveroom_dropped_total, liveroom_closes_total and
+// liveroom_upgrades_total. It panics when one of the names is taken.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := newMetrics()
 	reg.MustRegister(collector{m})
@@ -49,12 +47,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 }
 
 func newMetrics() *Metrics {
-	return &Metrics{closes: make([]atomic.Uint64, len(closeLabels())), upgrades: new(upgrades)}
+	return &Metrics{closes: make([]atomic.Uint64, len(closeLabels()))}
 }
-
-// ObserveDelivery notes that n deliveries took d from admission to the socket. A room calls it once per broadcast and
-// shard, after its loop over the viewers.
-func (m *Metrics) ObserveDelivery(d time.Duration, n int) { m.delivery.observe(d, n) }
 
 // stripe hands a session its counters.
 func (m *Metrics) stripe() *counters { return &m.stripes[m.turn.Add(1)%numStripes] }
@@ -70,26 +64,4 @@ func (m *Metrics) closed(code protocol.CloseCode) {
 		i++
 	}
 	m.closes[i].Add(1)
-}
-
-// delayBounds are the upper bounds of the buckets, in seconds: fine where the objectives are.
-var delayBounds = [...]float64{.001, .0025, .005, .01, .025, .05, .075, .1, .15, .2, .3, .45, .6, 1, 2.5, 5}
-
-// delays is a histogram that takes many equal observations at once.
-type delays struct {
-	buckets [len(delayBounds) + 1]atomic.Uint64
-	nanos   atomic.Uint64
-}
-
-func (h *delays) observe(d time.Duration, n int) {
-	if n <= 0 {
-		return
-	}
-	d = max(d, 0)
-	i := 0
-	for i < len(delayBounds) && d.Seconds() > delayBounds[i] {
-		i++
-	}
-	h.buckets[i].Add(uint64(n))
-	h.nanos.Add(uint64(d) * uint64(n))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"liveroom/limit"
 	"liveroom/protocol"
 )
 
@@ -24,6 +25,8 @@ type Session struct {
 	turnedAway bool // upgraded only to be told why not
 	count      *counters
 	born       time.Duration // on the acceptor's clock
+
+	limits limit.Subject // safe for concurrent use by itself
 
 	// owned by the read loop
 	lang     protocol.Lang // fixed once the hello is decoded
@@ -71,6 +74,9 @@ func (s *Session) Addr() netip.Addr { return s.addr }
 
 // Lang is the language of the hello, else of Accept-Language. It is settled before [Lobby.Hello] is called.
 func (s *Session) Lang() protocol.Lang { return s.lang }
+
+// Subject returns the connection's own buckets.
+func (s *Session) Subject() *limit.Subject { return &s.limits }
 
 // Order sorts sessions so that writing to them one after the other is cheap: descriptors that are close together share
 // the kernel's cache lines. It never changes; 0 when the socket has no descriptor of its own.

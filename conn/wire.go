@@ -93,12 +93,16 @@ func (w *wire) SetDeadline(t time.Time) error      { return w.nc.SetDeadline(t) 
 func (w *wire) SetReadDeadline(t time.Time) error  { return w.nc.SetReadDeadline(t) }
 func (w *wire) SetWriteDeadline(t time.Time) error { return w.nc.SetWriteDeadline(t) }
 
+// readLimit is what the buffer may grow to: coder lets one byte over the limit through before it refuses, and needs room
+// to be asked for one more.
+const readLimit = protocol.MaxRequestBytes + 2
+
 // readAll reads one message into buf[:0], which grows only with what really comes.
 func readAll(r io.Reader, buf []byte) ([]byte, error) {
 	buf = buf[:0]
 	for {
 		if len(buf) == cap(buf) {
-			grown := make([]byte, len(buf), min(4*cap(buf), protocol.MaxRequestBytes+1))
+			grown := make([]byte, len(buf), min(4*cap(buf), readLimit))
 			copy(grown, buf)
 			buf = grown
 		}

@@ -195,27 +195,3 @@ func danmaku(text string) *protocol.Broadcast {
 	b.Add(protocol.ClassDanmaku, protocol.AppendDanmaku(nil, protocol.Danmaku{MID: "m", User: protocol.User{ID: "u"}, Text: text, TS: 1}))
 	return b.Build()
 }
-
-func TestConversation(t *testing.T) {
-	n := startNode(t, Config{}, newLobby())
-	ws, s := n.join(t)
-	if ws.Subprotocol() != Subprotocol {
-		t.Fatalf("subprotocol %q", ws.Subprotocol())
-	}
-	send(t, ws, `{"op":"danmaku","id":"c7","text":"hi"}`)
-	if got := receive(t, ws)[0]; got.Ev != "ack" || got.ID != "c7" || got.Code != 200 {
-		t.Fatalf("got %+v", got)
-	}
-	s.Deliver(danmaku("hello"))
-	if got := receive(t, ws)[0]; got.Ev != "danmaku" || got.Text != "hello" {
-		t.Fatalf("got %+v", got)
-	}
-	s.Close(protocol.Refusal{Code: protocol.CloseKicked})
-	if code, reason := closing(t, ws); code != 4004 || reason != `{"reason":"kicked"}` {
-		t.Fatalf("closed with %d %s", code, reason)
-	}
-	n.running.Wait()
-	if n.lobby.leaves() != 1 {
-		t.Fatalf("%d leaves", n.lobby.leaves())
-	}
-}
