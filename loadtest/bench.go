@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// bench is what a scenario works with: a server, readers, and a place for its figures.
+type bench struct {
+	o        *options
+	nodes    []*node // that this tool started
+	temp     string  // directory of their data, "" for none
+	dial     *dialer
+	tokens   *minter
+	readers  *readers
+	sampler  *sampler
+	progress *progress
+	result   *Result
+
+	trials  int
+	restore func() // undoes moreProcs; nil before
+
+	mu       sync.Mutex // guards nextUser, and result.Connections while the scenario runs
+	nextUser int
+}
+
+// perform opens a bench, runs the scenario on it and takes it down again. A result is returned with an error when the
+// run ended early but something was measured.
+func perform(ctx context.Context, o *options, stderr io.Writer) (*Result, error) {
+	b := &bench{o: o, result: newResult(o), progress: newProgress(stderr, o.quiet)}
+	defer b.close()
+	if err := b.open(ctx); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	err := o.scenario.run(ctx, b)
+	b.finish(began)
+	switch {
+	case err == nil:
+	case ctx.Err() == nil:
+		return nil, err
+	case context.Cause(ctx) == context.Canceled:
+		b.result.note("interrupted: the figures are of what was done until then")
+		err = nil
+	default:
+		b.result.note("%v: the figures are of what was done until then", context.Cause(ctx))
+		err = context.Cause(ctx)
+	}
+	return b.result, err
+}
+
+// open gets the server, and everything else, ready.
+func (b *bench) open(ctx context.Context) error {
+	o := b.o
+	if err := pinSelf(o.loadCPUs); err != nil {
+		return err
+	}
+	b.restore = moreProcs(o.readers)
+	if o.spawn > 0 {
+		if err := b.start(ctx); err != nil {
+			return err
+		}
+	}
+	targets, err := parseTargets(o.urls)
+	if err != nil {
+		return err
+	}
+	encrypted := false
+	for _, t := range targets {
+		encrypted = encrypted || t.Scheme == "https"
+	}
+	b.tokens = &minter{secret: []byte(o.secret), prefix: fmt.Sprintf("lt-%s-", runID()), ttl: o.deadline() + time.Hour}
+	b.dial = &dialer{targets: targets, sources: o.sources, insecureTLS: o.insecure}
+	if b.readers, err = newReaders(o.readers, o.seed, encrypted); err != nil {
+		return err
+	}
+	b.sampler = newSampler(o.admins, o.pids)
+	b.result.Environment = environment(ctx, b.sampler)
+	return b.sampler.start(ctx)
+}
+
+// close takes down what open put up, in any state.
+func (b *bench) close() {
+	b.progress.end()
+	if b.sampler != nil {
+		b.sampler.stop()
+	}
+	if b.readers != nil {
+		b.readers.close()
+	}
+	for _, n := range b.nodes {
+		n.stop()
+	}
+	if b.temp != "" {
+		_ = os.RemoveAll(b.temp) // it lies where the system clears up
+	}
+	if b.restore != nil {
+		b.restore()
+	}
+}
+
+// crowd makes an empty set of viewers in the scenario's rooms.
+func (b *bench) crowd(size int, stable bool) *crowd {
+	b.mu.Lock()
+	first := b.nextUser
+	b.nextUser += size
+	b.mu.Unlock()
+	c := &crowd{dial: b.dial, tokens: b.tokens, readers: b.readers, rooms: b.roomNames(), stable: stable, first: first,
+		workers: b.o.connectors, failures: map[string]int{}, nodes: map[string]int{}}
+	return c
+}
+
+// connected adds how a crowd came in to the result.
+func (b *bench) connected(c *crowd, wanted int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.result.connected(c, wanted)
+}
+
+func (b *bench) roomNames() []string {
+	base := b.o.room
+	if base == "" {
+		base = b.tokens.prefix + "room"
+	}
+	if b.o.rooms == 1 {
+		return []string{base}
+	}
+	var out []string
+	for i := range b.o.rooms {
+		out = append(out, fmt.Sprintf("%s-%d", base, i+1))
+	}
+	return out
+}
+
+// gather connects a crowd, with progress, and complains when hardly anybody comes in.
+func (b *bench) gather(ctx context.Context, c *crowd, n int) error {
+	stop := b.progress.watch(time.Second, func() string {
+		return fmt.Sprintf("connecting: %d of %d joined, %d failed", c.joined.Load(), n, c.failed.Load())
+	})
+	err := c.connect(ctx, n, b.o.connectRate)
+	stop()
+	b.connected(c, n)
+	if err != nil {
+		return err
+	}
+	if live := len(c.live()); live < (n+1)/2 {
+		return fmt.Errorf("only %d of %d viewers came in (%s)", live, n, b.result.Connections)
+	}
+	return nil
+}
+
+// gcRest is how long a server may take to give memory back after a collection.
+const gcRest = 2 * time.Second
+
+// finish adds what belongs to the whole run.
+func (b *bench) finish(began time.Time) {
+	r := b.result
+	r.Seconds = time.Since(began).Seconds()
+	r.Server = b.sampler.series()
+	r.count(b.readers)
+	r.usage(b.sampler)
+}
+
+// runID is different for each run, so that nobody meets yesterday's buckets.
+func runID() string { return fmt.Sprintf("%x", time.Now().UnixNano()/1e6&0xffffffff) }
+
+var errNobody = errors.New("nobody is in the room to send")

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// charts are the pictures of a result, those that have something to show.
+func (r *Result) charts() []chart {
+	var out []chart
+	for _, c := range []chart{
+		r.latencyOverTime(), r.latencyByPercentile(), r.flow(danmaku), r.flow(gift), r.flow(like), r.volumeOverTime(),
+		r.rampMemory(), r.churnMemory(), r.slowTurns(), r.processorOverTime(), r.memoryOverTime(), r.goroutinesOverTime(),
+	} {
+		kept := c.series[:0]
+		for _, s := range c.series {
+			if hasValue(s.points) {
+				kept = append(kept, s)
+			}
+		}
+		if c.series = kept; len(kept) > 0 {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func hasValue(points []point) bool {
+	for _, p := range points {
+		if p.y > 0 {
+			return len(points) > 1
+		}
+	}
+	return false
+}
+
+func seconds(v float64) string { return time.Duration(v * 1e9).Round(time.Millisecond).String() }
+
+func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
+
+var (
+	timeAxis    = scale{format: seconds}
+	latencyAxis = scale{log: true, format: inSeconds.format}
+	countAxis   = scale{format: formatCount}
+	memoryAxis  = scale{format: formatBytes}
+)
+
+func (r *Result) overTime(of func(Slot) float64) []point {
+	var out []point
+	for _, s := range r.Timeline {
+		out = append(out, point{s.At, of(s)})
+	}
+	return out
+}
+
+func (r *Result) latencyOverTime() chart {
+	return chart{title: "Latency over time", note: "Danmaku, from the instant they were due to a viewer's read; gifts the same.", x: timeAxis, y: latencyAxis,
+		series: []series{
+			{"p50", 1, false, r.overTime(func(s Slot) float64 { return s.P50 })},
+			{"p99", 2, false, r.overTime(func(s Slot) float64 { return s.P99 })},
+			{"max", 5, true, r.overTime(func(s Slot) float64 { return s.Max })},
+			{"gift p99", 4, false, r.overTime(func(s Slot) float64 { return s.GiftP99 })},
+		}}
+}
+
+func (r *Result) latencyByPercentile() chart {
+	c := chart{title: "Latency by percentile", note: "Each step to the right leaves a tenth of the values above.", y: latencyAxis,
+		x: scale{log: true, min: 1, max: 10_000, format: nines, ticks: []float64{1, 2, 10, 100, 1000, 10_000}}}
+	for i, m := range []measure{toReceipt, toAdmission, toAck, giftReceipt, giftAck} {
+		s := series{name: strings.ReplaceAll(m.String(), "_", " "), colour: i + 1, dashed: m == sendLag}
+		for _, step := range r.Latencies[m.String()].Curve {
+			if above := 100 / (100 - step.Percentile); above <= c.x.max*1.01 {
+				s.points = append(s.points, point{above, step.Seconds})
+			}
+		}
+		c.series = append(c.series, s)
+	}
+	return c
+}
+
+// nines names the percentile that leaves one in v above.
+func nines(v float64) string { return fmt.Sprintf("%.6g %%", 100-100/v) }
+
+func (r *Result) flow(c class) chart {
+	width := max(r.SlotSeconds, 1e-3)
+	rate := func(of func(Flow) int64) []point {
+		return r.overTime(func(s Slot) float64 { return float64(of(s.Classes[c.String()])) / width })
+	}
+	out := chart{title: strings.ToUpper(c.String()[:1]) + c.String()[1:] + "s per second", x: timeAxis, y: countAxis,
+		note: "Attempts by the instant they were due, and what became of them.",
+		series: []series{
+			{"attempts", 6, true, rate(func(f Flow) int64 { return f.Attempts })},
+			{"admitted", 3, false, rate(func(f Flow) int64 { return f.Admitted })},
+			{"degraded", 4, false, rate(func(f Flow) int64 { return f.Degraded })},
+			{"refused", 2, false, rate(func(f Flow) int64 { return f.Refused })},
+		}}
+	if c == danmaku {
+		out.title = "Danmaku per second"
+		if b := r.Bound; b != nil && len(r.Timeline) > 1 {
+			last := r.Timeline[len(r.Timeline)-1].At
+			out.note += fmt.Sprintf(" The quota is %d a second and a burst of %d.", b.Rate, b.Burst)
+			out.series = append(out.series, series{"quota", 5, true, []point{{r.Timeline[0].At, float64(b.Rate)}, {last, float64(b.Rate)}}})
+		}
+	}
+	return out
+}
+
+func (r *Result) volumeOverTime() chart {
+	width := max(r.SlotSeconds, 1e-3)
+	return chart{title: "Deliveries and frames per second", note: "What all viewers together read.", x: timeAxis, y: countAxis,
+		series: []series{
+			{"deliveries", 1, false, r.overTime(func(s Slot) float64 { return float64(s.Deliveries) / width })},
+			{"frames", 3, false, r.overTime(func(s Slot) float64 { return float64(s.Frames) / width })},
+			{"announced as missed", 2, false, r.overTime(func(s Slot) float64 { return float64(s.Missed) / width })},
+		}}
+}
+
+func (r *Result) rampMemory() chart {
+	untouched, collected := series{"untouched", 2, false, nil}, series{"after a collection", 1, false, nil}
+	for _, p := range r.Ramp {
+		if p.After {
+			continue
+		}
+		untouched.points = append(untouched.points, point{float64(p.Sessions), p.Memory})
+		collected.points = append(collected.points, point{float64(p.Sessions), p.MemoryGC})
+	}
+	return chart{title: "Resident memory by idle sessions", x: countAxis, y: memoryAxis, series: []series{untouched, collected},
+		note: fmt.Sprintf("Slope: %s per session untouched, %s after a collection.",
+			formatBytes(r.Values["memory_per_session"]), formatBytes(r.Values["memory_per_session_gc"]))}
+}
+
+func (r *Result) churnMemory() chart {
+	heap, memory := series{"heap in use", 1, false, nil}, series{"resident", 2, false, nil}
+	for i, c := range r.Churn {
+		heap.points = append(heap.points, point{float64(i + 1), c.Heap})
+		memory.points = append(memory.points, point{float64(i + 1), c.Memory})
+	}
+	return chart{title: "Memory after each round", note: "Everybody of the round has left, a third of them politely.", x: countAxis, y: memoryAxis, series: []series{heap, memory}}
+}
+
+func (r *Result) slowTurns() chart {
+	without, with := series{"p99 without frozen readers", 1, false, nil}, series{"p99 with", 2, false, nil}
+	for i, t := range r.Slow {
+		p := point{float64(i + 1), t.P99}
+		if t.Frozen == 0 {
+			without.points = append(without.points, p)
+		} else {
+			with.points = append(with.points, p)
+		}
+	}
+	return chart{title: "The others' p99, turn by turn", x: countAxis, y: latencyAxis, series: []series{without, with}}
+}
+
+func (r *Result) serverOverTime(of func(ServerSample) float64) []point {
+	var out []point
+	for _, s := range r.Server {
+		out = append(out, point{s.At, of(s)})
+	}
+	return out
+}
+
+func (r *Result) processorOverTime() chart {
+	return chart{title: "Processor", note: "Share of one core. Time runs from the start of sampling, connecting included.", x: timeAxis, y: scale{format: percent},
+		series: []series{
+			{"server", 1, false, r.serverOverTime(func(s ServerSample) float64 { return s.CPU })},
+			{"this tool", 4, false, r.serverOverTime(func(s ServerSample) float64 { return s.LoadCPU })},
+			{"everything else", 6, true, r.serverOverTime(func(s ServerSample) float64 { return s.OtherCPU })},
+		}}
+}
+
+func (r *Result) memoryOverTime() chart {
+	return chart{title: "Memory of the server", x: timeAxis, y: memoryAxis, series: []series{
+		{"resident", 2, false, r.serverOverTime(func(s ServerSample) float64 { return s.Memory })},
+		{"heap in use", 1, false, r.serverOverTime(func(s ServerSample) float64 { return s.Heap })},
+	}}
+}
+
+func (r *Result) goroutinesOverTime() chart {
+	return chart{title: "Goroutines and sessions of the server", x: timeAxis, y: countAxis, series: []series{
+		{"goroutines", 1, false, r.serverOverTime(func(s ServerSample) float64 { return s.Goroutines })},
+		{"sessions", 3, false, r.serverOverTime(func(s ServerSample) float64 { return s.Sessions })},
+	}}
+}

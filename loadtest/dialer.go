@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/url"
+	"syscall"
+	"time"
+)
+
+// connectTimeout bounds one dial, and one handshake.
+const connectTimeout = 15 * time.Second
+
+// dialer opens upgraded sockets to a server's /ws. Safe for concurrent use.
+type dialer struct {
+	targets     []*url.URL // http or https; socket i goes to target i mod n
+	sources     int        // different loopback addresses to connect from; 1: the system's choice
+	readBuffer  int        // receive buffer of the sockets in bytes, 0: the system's choice
+	insecureTLS bool
+}
+
+// dial opens socket i.
+func (d *dialer) dial(ctx context.Context, i int) (conn net.Conn, early []byte, err error) {
+	target := d.targets[i%len(d.targets)]
+	nd := net.Dialer{Timeout: connectTimeout, LocalAddr: d.source(i), Control: d.control, KeepAlive: -1}
+	conn, err = nd.DialContext(ctx, "tcp", hostPort(target))
+	if err != nil {
+		return nil, nil, err
+	}
+	if target.Scheme == "https" {
+		conn = tls.Client(conn, &tls.Config{ServerName: target.Hostname(), InsecureSkipVerify: d.insecureTLS, NextProtos: []string{"http/1.1"}})
+	}
+	early, err = handshake(conn, target, connectTimeout)
+	if err != nil {
+		conn.Close()
+		return nil, nil, err
+	}
+	return conn, early, nil
+}
+
+// source is the address socket i connects from. Each lies in a /24 of its own, since limits hold per address and per
+// /24, and since one address has at most some 28,000 ports towards one server.
+func (d *dialer) source(i int) net.Addr {
+	if d.sources <= 1 {
+		return nil
+	}
+	n := i % d.sources
+	return &net.TCPAddr{IP: net.IPv4(127, byte(1+n>>8), byte(n), 1)}
+}
+
+func (d *dialer) control(_, _ string, c syscall.RawConn) error {
+	if d.readBuffer == 0 {
+		return nil
+	}
+	var err error
+	if cerr := c.Control(func(fd uintptr) { err = setReadBuffer(fd, d.readBuffer) }); cerr != nil {
+		return cerr
+	}
+	return err
+}
+
+func hostPort(u *url.URL) string {
+	if u.Port() != "" {
+		return u.Host
+	}
+	if u.Scheme == "https" {
+		return net.JoinHostPort(u.Hostname(), "443")
+	}
+	return net.JoinHostPort(u.Hostname(), "80")
+}
+
+// parseTargets reads base addresses like http://127.0.0.1:8080, separated by commas, into those of their sockets.
+func parseTargets(bases []string) ([]*url.URL, error) {
+	var out []*url.URL
+	for _, base := range bases {
+		u, err := url.Parse(base)
+		if err != nil {
+			return nil, fmt.Errorf("address %q: %w", base, err)
+		}
+		switch u.Scheme {
+		case "ws":
+			u.Scheme = "http"
+		case "wss":
+			u.Scheme = "https"
+		}
+		if u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, fmt.Errorf("address %q: want http://host:port or https://host", base)
+		}
+		if u.Path == "" {
+			u.Path = "/" // else JoinPath makes a relative path
+		}
+		out = append(out, u.JoinPath("ws"))
+	}
+	return out, nil
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"slices"
+	"time"
+)
+
+// ClassFigures is what became of one class's measured attempts.
+type ClassFigures struct {
+	Attempts   int64            `json:"attempts"`
+	Admitted   int64            `json:"admitted"`
+	Degraded   int64            `json:"degraded"`
+	Refused    int64            `json:"refused"`
+	Duplicate  int64            `json:"duplicate"`
+	Unanswered int64            `json:"unanswered"`
+	Unsent     int64            `json:"unsent"` // the sender's socket was gone
+	Outcomes   map[string]int64 `json:"outcomes"`
+}
+
+// Delivery compares what should have reached the viewers with what did.
+type Delivery struct {
+	Viewers  int   `json:"viewers"`  // who were there for the whole trial
+	Expected int64 `json:"expected"` // admitted danmaku × viewers in their rooms
+	Arrived  int64 `json:"arrived"`
+	Lost     int64 `json:"lost"`   // of which the server may have announced some as missed
+	Missed   int64 `json:"missed"` // announced by the server, to all sessions
+	Twice    int64 `json:"twice"`  // arrived more than once
+	Leaked   int64 `json:"leaked"` // degraded danmaku that others than their sender saw
+	Gifts    int64 `json:"gifts"`  // expected receipts of stored gifts
+	GiftLost int64 `json:"gift_lost"`
+	GiftHole int64 `json:"gift_holes"` // breaks in the chain of prev, whether or not something was lost in them
+	GiftDup  int64 `json:"gift_repeats"`
+}
+
+// figures sums a trial up.
+type figures struct {
+	classes  map[string]*ClassFigures
+	delivery Delivery
+	stamps   []int64 // of admitted danmaku in the biggest room, ascending, Unix milliseconds
+	span     time.Duration
+}
+
+// sumUp reads everything that the trial's attempts and the viewers' sessions tell, once all has come to rest.
+func sumUp(t *trial, viewers []*session, r *readers) figures {
+	f := figures{classes: map[string]*ClassFigures{}}
+	for c := range classes {
+		f.classes[c.String()] = &ClassFigures{Outcomes: map[string]int64{}}
+	}
+	perRoom := map[uint16]int64{}
+	for _, v := range viewers {
+		perRoom[v.room]++
+	}
+	delivered := r.delivered(len(t.due))
+	for k := t.from; k < len(t.due); k++ {
+		o := outcome(t.outcome[k].Load())
+		if o == planned {
+			continue
+		}
+		f.classes[t.class[k].String()].add(o)
+		if t.class[k] == danmaku {
+			f.delivery.danmaku(o, int64(delivered[k]), perRoom[t.room[k]])
+		}
+	}
+	f.delivery.Viewers = len(viewers)
+	f.delivery.gifts(t, viewers, r)
+	f.stamps = admittedStamps(t)
+	if len(t.due) > t.from {
+		f.span = time.Duration(t.due[len(t.due)-1] - t.due[t.from])
+	}
+	return f
+}
+
+func (c *ClassFigures) add(o outcome) {
+	c.Attempts++
+	c.Outcomes[o.String()]++
+	switch o {
+	case admitted:
+		c.Admitted++
+	case duplicate:
+		c.Duplicate++
+	case degraded:
+		c.Degraded++
+	case limited, busy, rejected:
+		c.Refused++
+	case waiting:
+		c.Unanswered++
+	case unsent:
+		c.Unsent++
+	}
+}
+
+func (d *Delivery) danmaku(o outcome, arrived, viewers int64) {
+	switch o {
+	case admitted:
+		d.Expected += viewers
+		d.Arrived += arrived
+		d.Lost += max(0, viewers-arrived)
+		d.Twice += max(0, arrived-viewers)
+	case degraded:
+		d.Leaked += max(0, arrived-1)
+	case waiting: // its sender went away before the answer; it may have been admitted
+		d.Arrived += arrived
+		d.Expected += arrived
+	}
+}
+
+// gifts looks for stored gifts that a session did not see: in a hole of its chain, or after its last one. Only sessions
+// that are still alive count: one that was closed resumes elsewhere, and is listed among the closes.
+func (d *Delivery) gifts(t *trial, viewers []*session, r *readers) {
+	byRoom := map[uint16][]uint64{}
+	t.gifts.mu.Lock()
+	for seq, g := range t.gifts.stored {
+		byRoom[g.room] = append(byRoom[g.room], seq)
+	}
+	t.gifts.mu.Unlock()
+	for _, seqs := range byRoom {
+		slices.Sort(seqs)
+	}
+	for _, k := range r.sinks {
+		k.mu.Lock()
+		for _, v := range viewers {
+			if v.sink == k && v.joined() {
+				d.giftsOf(v, byRoom[v.room])
+			}
+		}
+		k.mu.Unlock()
+	}
+}
+
+func (d *Delivery) giftsOf(v *session, stored []uint64) {
+	d.Gifts += int64(len(stored))
+	d.GiftDup += v.repeats
+	for _, h := range append(v.holes, hole{v.lastGift, ^uint64(0)}) {
+		d.GiftLost += between(stored, h)
+	}
+	d.GiftHole += int64(len(v.holes))
+}
+
+// between counts the sequences of stored, ascending, that lie inside h.
+func between(stored []uint64, h hole) int64 {
+	lo, found := slices.BinarySearch(stored, h.after)
+	if found {
+		lo++
+	}
+	hi, _ := slices.BinarySearch(stored, h.before)
+	return int64(max(0, hi-lo))
+}
+
+// admittedStamps are the instants of admission in the room that admitted most.
+func admittedStamps(t *trial) []int64 {
+	byRoom := map[uint16][]int64{}
+	for k := range t.due {
+		if t.class[k] == danmaku && outcome(t.outcome[k].Load()) == admitted && t.stamp[k] != 0 {
+			byRoom[t.room[k]] = append(byRoom[t.room[k]], t.stamp[k])
+		}
+	}
+	var most []int64
+	for _, stamps := range byRoom {
+		if len(stamps) > len(most) {
+			most = stamps
+		}
+	}
+	slices.Sort(most)
+	return most
+}
+
+// flows sorts the attempts of each class into the slots they were due in.
+func flows(t *trial, slots []Slot) {
+	k := 0
+	for i := range slots {
+		slots[i].Classes = map[string]Flow{}
+		end := int64(slots[i].At * 1e9)
+		for ; k < len(t.due) && (t.due[k] < end || i == len(slots)-1); k++ {
+			name := t.class[k].String()
+			f := slots[i].Classes[name]
+			f.Attempts++
+			switch outcome(t.outcome[k].Load()) {
+			case admitted, duplicate:
+				f.Admitted++
+			case degraded:
+				f.Degraded++
+			case limited, busy, rejected:
+				f.Refused++
+			case planned:
+				f.Attempts--
+			}
+			slots[i].Classes[name] = f
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// loadtest runs the tool as main does and returns its result.
+func loadtest(t *testing.T, wantCode int, args ...string) (*Result, string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "result.json")
+	var out, errs bytes.Buffer
+	code := run(context.Background(), append(args, "-json", file, "-quiet"), &out, &errs)
+	if code != wantCode {
+		t.Fatalf("exit code %d, want %d\n%s\n%s", code, wantCode, out.String(), errs.String())
+	}
+	var r Result
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, &r); err != nil {
+		t.Fatal(err)
+	}
+	return &r, out.String()
+}
+
+func TestFanoutAgainstAServer(t *testing.T) {
+	srv := startFake(t, &fakeServer{})
+	report := t.TempDir()
+	r, out := loadtest(t, exitOK, "fanout", "-url", srv.URL, "-admin", srv.URL, "-secret", "0123456789abcdef", "-viewers", "40", "-rate", "100",
+		"-duration", "1s", "-warmup", "200ms", "-mix", "danmaku=8,gift=1,like=1", "-report", report,
+		"-slo", "p99=5s,gift_loss=0,danmaku_loss=0,delivered=100%,duplicates=0,unanswered=0,unreadable=0,answered_twice=0,like_falls=0,closes=0")
+	d := r.Classes["danmaku"]
+	if d.Attempts < 60 || d.Admitted != d.Attempts {
+		t.Errorf("danmaku %+v, want all of some 80 admitted", d)
+	}
+	if got, want := r.Delivery.Expected, 40*d.Admitted; got != want {
+		t.Errorf("expected deliveries %d, want %d", got, want)
+	}
+	if r.Latencies["danmaku"].Count != 40*d.Admitted {
+		t.Errorf("latency has %d values, want one per delivery, %d", r.Latencies["danmaku"].Count, 40*d.Admitted)
+	}
+	if g := r.Classes["gift"]; g.Admitted == 0 || r.Latencies["gift"].Count < 40*g.Admitted {
+		t.Errorf("gifts %+v with %d receipts", g, r.Latencies["gift"].Count)
+	}
+	for _, want := range []string{"40 of 40 joined", "met    p99", "fanout.html", "server fake v0"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the summary lacks %q:\n%s", want, out)
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(report, "fanout.html"))
+	if err != nil || !bytes.Contains(page, []byte("<svg")) || bytes.Contains(page, []byte("0123456789abcdef")) {
+		t.Errorf("the page (%d bytes, %v) must hold charts and no secret", len(page), err)
+	}
+}
+
+func TestLossesAreSeen(t *testing.T) {
+	srv := startFake(t, &fakeServer{dropOne: true})
+	r, out := loadtest(t, exitMissed, "fanout", "-url", srv.URL, "-secret", "0123456789abcdef", "-viewers", "10", "-rate", "100", "-duration", "500ms",
+		"-warmup", "0s", "-mix", "danmaku=1,gift=1", "-slo", "gift_loss=0,danmaku_loss=0")
+	if r.Delivery.Lost != 1 || r.Delivery.GiftLost != 1 || r.Delivery.GiftHole != 1 {
+		t.Errorf("delivery %+v, want one danmaku and one gift lost", *r.Delivery)
+	}
+	if !strings.Contains(out, "MISSED gift_loss") {
+		t.Errorf("the summary does not say what was missed:\n%s", out)
+	}
+}
+
+func TestPulseChecksTheBound(t *testing.T) {
+	srv := startFake(t, &fakeServer{refuse: func(n int64) bool { return n%2 == 0 }})
+	r, _ := loadtest(t, exitMissed, "pulse", "-url", srv.URL, "-viewers", "20", "-rate", "50", "-peak", "1000", "-calm", "300ms",
+		"-duration", "300ms", "-mix", "danmaku=1", "-bound", "100,20")
+	d := r.Classes["danmaku"]
+	if d.Refused == 0 || d.Refused+d.Admitted != d.Attempts || r.Reasons["rate_limited"] != d.Refused {
+		t.Errorf("danmaku %+v, reasons %v: half should be refused", d, r.Reasons)
+	}
+	if r.Bound.Excess == 0 || r.Bound.Admitted != d.Admitted {
+		t.Errorf("bound %+v: a hundred a second were exceeded", *r.Bound)
+	}
+	if len(r.Timeline) < 5 || r.SlotSeconds != 0.1 {
+		t.Errorf("%d slots of %v s, want steps of 100 ms", len(r.Timeline), r.SlotSeconds)
+	}
+}
+
+func TestRampChurnSlowAndSoakRun(t *testing.T) {
+	srv := startFake(t, &fakeServer{})
+	at := []string{"-url", srv.URL, "-admin", srv.URL}
+	r, _ := loadtest(t, exitOK, append([]string{"ramp", "-viewers", "20", "-points", "2", "-hold", "0s"}, at...)...)
+	if len(r.Ramp) != 4 || r.Ramp[2].Sessions != 20 || r.Values["memory_per_session"] != 0 {
+		t.Errorf("ramp %+v", r.Ramp)
+	}
+	r, _ = loadtest(t, exitOK, append([]string{"churn", "-viewers", "12", "-rounds", "1", "-hold", "0s"}, at...)...)
+	if len(r.Churn) != 1 || r.Connections.Joined != watchers+12 {
+		t.Errorf("churn %+v, %v", r.Churn, r.Connections)
+	}
+	r, _ = loadtest(t, exitOK, append([]string{"slow", "-viewers", "10", "-frozen", "2", "-rounds", "1", "-duration", "200ms", "-warmup", "0s"}, at...)...)
+	if len(r.Slow) != 2 || r.Slow[1].Frozen != 2 || r.Delivery.Lost != 0 {
+		t.Errorf("slow %+v", r.Slow)
+	}
+	r, _ = loadtest(t, exitOK, append([]string{"soak", "-viewers", "10", "-frozen", "1", "-churn", "20", "-duration", "400ms", "-warmup", "0s",
+		"-mix", "danmaku=1,like=1"}, at...)...)
+	if r.Delivery.Lost != 0 || r.Connections.Joined < 12 {
+		t.Errorf("soak %+v, %v", *r.Delivery, r.Connections)
+	}
+}
+
+func TestAnInterruptKeepsTheSummary(t *testing.T) {
+	srv := startFake(t, &fakeServer{})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var out, errs bytes.Buffer
+	progress := writerFunc(func(p []byte) {
+		if bytes.Contains(p, []byte("fanout 1s")) {
+			cancel()
+		}
+	})
+	code := run(ctx, []string{"fanout", "-url", srv.URL, "-viewers", "5", "-rate", "50", "-duration", "1h", "-warmup", "0s"}, &out, progress)
+	if code != exitOK || !strings.Contains(out.String(), "interrupted") || !strings.Contains(out.String(), "latency") {
+		t.Errorf("code %d\n%s\n%s", code, out.String(), errs.String())
+	}
+}
+
+type writerFunc func([]byte)
+
+func (f writerFunc) Write(p []byte) (int, error) { f(p); return len(p), nil }
+
+func TestArgumentsThatCannotWork(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no scenario":      {[]string{"quota"}, `no scenario "quota"`},
+		"no server":        {[]string{"fanout"}, "either -url or -spawn"},
+		"too many viewers": {[]string{"fanout", "-url", "http://x", "-viewers", "99999999"}, "do not fit"},
+		"two nodes alone":  {[]string{"fanout", "-spawn", "2"}, "-nats and -redis"},
+		"unknown figure":   {[]string{"fanout", "-url", "http://x", "-slo", "p98=1s"}, `"p98" is no figure`},
+		"gifts of guests":  {[]string{"fanout", "-url", "http://x", "-mix", "gift=1"}, "guests send no gifts"},
+		"odd mix":          {[]string{"fanout", "-url", "http://x", "-mix", "tea=1"}, "mix: want"},
+		"unknown flag":     {[]string{"fanout", "-tea"}, "not defined"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			if code := run(context.Background(), c.args, &out, &errs); code != exitUsage || !strings.Contains(errs.String(), c.want) {
+				t.Errorf("code %d, want 2; said %q, want %q", code, errs.String(), c.want)
+			}
+		})
+	}
+}

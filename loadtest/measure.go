@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// measured is a trial that is over.
+type measured struct {
+	trial     *trial
+	figures   figures
+	latencies latencies
+	slots     []Slot
+	counted   counters // of the trial alone, warm-up included
+	took      time.Duration
+}
+
+// plan is what a trial should do.
+type plan struct {
+	phases  []phase
+	warm    time.Duration
+	slot    time.Duration // step of the time line
+	senders int
+	label   string // for the progress line
+}
+
+// newTrial draws the attempts of a plan.
+func (b *bench) newTrial(p plan) (*trial, error) {
+	b.trials++
+	rng := newRand(b.o.seed + uint64(b.trials)<<32)
+	gaps := rng
+	if !b.o.poisson {
+		gaps = nil
+	}
+	due, err := schedule(p.phases, gaps)
+	if err != nil {
+		return nil, err
+	}
+	return newTrial(newTag(newRand(uint64(time.Now().UnixNano()))), due, b.o.mix.draw(len(due), rng), p.warm), nil
+}
+
+// measure runs a plan against viewers who are in their rooms. When ctx ends it returns what there is, and ctx's error.
+func (b *bench) measure(ctx context.Context, p plan, viewers []*session) (*measured, error) {
+	if len(viewers) == 0 {
+		return nil, errNobody
+	}
+	t, err := b.newTrial(p)
+	if err != nil {
+		return nil, err
+	}
+	sp := newSpeaker(t, viewers[:min(max(p.senders, 1), len(viewers))], b.o.gift, newRand(b.o.seed+uint64(b.trials)))
+	t.start = time.Now().Add(50 * time.Millisecond)
+	b.readers.begin(t)
+	defer b.readers.begin(nil)
+	before := b.readers.totals()
+	col := newCollector(b.readers, t.start)
+
+	spoken := make(chan error, 1)
+	go func() {
+		err := sp.run(ctx)
+		if ctx.Err() == nil {
+			err = sp.await(ctx, patience)
+		}
+		spoken <- err
+	}()
+	err = b.watchTrial(col, p, spoken)
+
+	m := &measured{trial: t, latencies: col.sum, slots: col.slots, counted: b.readers.totals(), took: time.Since(t.start)}
+	m.counted.sub(&before)
+	sp.lag.moveTo(&m.latencies)
+	m.figures = sumUp(t, viewers, b.readers)
+	flows(t, m.slots)
+	return m, err
+}
+
+// patience is how long a trial waits for the last answers.
+const patience = 10 * time.Second
+
+// watchTrial collects slots, and shows progress once a second, until the speaker has ended.
+func (b *bench) watchTrial(col *collector, p plan, spoken <-chan error) error {
+	tick := time.NewTicker(p.slot)
+	defer tick.Stop()
+	var shown time.Time
+	for {
+		select {
+		case err := <-spoken:
+			col.collect()
+			return err
+		case <-tick.C:
+			if time.Since(col.start) < p.slot/2 {
+				continue
+			}
+			s := col.collect()
+			if time.Since(shown) >= time.Second {
+				shown = time.Now()
+				b.progress.line(b.trialLine(p, s, p.slot))
+			}
+		}
+	}
+}
+
+func (b *bench) trialLine(p plan, s Slot, width time.Duration) string {
+	return fmt.Sprintf("%s %s of %s: %s deliveries/s, p50 %s, p99 %s%s", p.label,
+		time.Duration(s.At*1e9).Round(time.Second), length(p.phases), formatCount(float64(s.Deliveries)/width.Seconds()),
+		inSeconds.format(s.P50), inSeconds.format(s.P99), b.sampler.line())
+}
+
+// sub takes d away from c.
+func (c *counters) sub(d *counters) {
+	from := d.fields()
+	for i, n := range c.fields() {
+		*n -= *from[i]
+	}
+}
+
+func formatCount(v float64) string {
+	switch {
+	case v >= 1e6:
+		return fmt.Sprintf("%.2fM", v/1e6)
+	case v >= 1e4:
+		return fmt.Sprintf("%.1fk", v/1e3)
+	}
+	return fmt.Sprintf("%.0f", v)
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// metricsClient reads a node's admin listener.
+type metricsClient struct{ http *http.Client }
+
+func newMetricsClient() *metricsClient {
+	return &metricsClient{&http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
+}
+
+// scrape returns the metrics of one node, those with labels summed up under their bare name and, in addition, under
+// name{labels} as written.
+func (c *metricsClient) scrape(ctx context.Context, admin string) (map[string]float64, error) {
+	body, err := c.get(ctx, admin+"/metrics")
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	return parseMetrics(body)
+}
+
+// parseMetrics reads the text format of Prometheus as far as numbers go.
+func parseMetrics(r io.Reader) (map[string]float64, error) {
+	out := map[string]float64{}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := lines.Text()
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		end := strings.LastIndexByte(line, '}') + 1 // a label's value may hold spaces
+		i := strings.IndexByte(line[end:], ' ')
+		if i < 0 {
+			continue
+		}
+		name := line[:end+i]
+		field, _, _ := strings.Cut(strings.TrimSpace(line[end+i:]), " ") // a time stamp may follow
+		v, err := strconv.ParseFloat(field, 64)
+		if err != nil {
+			continue
+		}
+		if bare, _, labelled := strings.Cut(name, "{"); labelled {
+			out[bare] += v
+		}
+		out[name] = v
+	}
+	return out, lines.Err()
+}
+
+// collect makes the Go runtime collect garbage (net/http/pprof, heap?gc=1).
+func (c *metricsClient) collect(ctx context.Context, admin string) error {
+	body, err := c.get(ctx, admin+"/debug/pprof/heap?gc=1")
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	_, err = io.Copy(io.Discard, body)
+	return err
+}
+
+// version is what a node says it is, "" when it says nothing.
+func (c *metricsClient) version(ctx context.Context, admin string) string {
+	body, err := c.get(ctx, admin+"/readyz")
+	if err != nil {
+		return ""
+	}
+	defer body.Close()
+	var v struct{ Node, Version string }
+	if json.NewDecoder(io.LimitReader(body, 1<<16)).Decode(&v) != nil {
+		return ""
+	}
+	return strings.TrimSpace(v.Node + " " + v.Version)
+}
+
+func (c *metricsClient) get(ctx context.Context, url string) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		resp.Body.Close()
+		return nil, fmt.Errorf("%s: status %d", url, resp.StatusCode)
+	}
+	return resp.Body, nil
+}

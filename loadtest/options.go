@@ -1,0 +1,212 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// options is everything a run can be told. The flags' texts document the fields.
+type options struct {
+	scenario scenario
+
+	urls, admins []string
+	secret       string
+	pids         []int
+
+	spawn      int
+	server     string
+	rules      string
+	nats       string
+	redis      string
+	serverLog  string
+	serverCPUs string
+	loadCPUs   string
+
+	viewers     int
+	rooms       int
+	room        string
+	rate        float64
+	senders     int
+	mix         mix
+	gift        string
+	duration    time.Duration
+	warmup      time.Duration
+	connectRate float64
+	connectors  int
+	sources     int
+	readers     int
+	poisson     bool
+	peak        float64
+	rise        time.Duration
+	calm        time.Duration
+	rounds      int
+	points      int
+	hold        time.Duration
+	frozen      int
+	churn       float64
+	bound       bound
+	insecure    bool
+
+	seed       uint64
+	json       string
+	report     string
+	objectives []Objective
+	quiet      bool
+	timeout    time.Duration
+}
+
+// parseOptions reads the arguments behind the scenario's name.
+func parseOptions(sc scenario, args []string, usage io.Writer) (*options, error) {
+	o := &options{scenario: sc}
+	set := flag.NewFlagSet("loadtest "+sc.name, flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	var list struct{ urls, admins, pids, mix, slo, bound, seed string }
+	o.serverFlags(set, &list.urls, &list.admins, &list.pids)
+	o.loadFlags(set, sc.defaults)
+	set.StringVar(&list.mix, "mix", sc.defaults.mix, "share of each class among the attempts")
+	set.StringVar(&list.slo, "slo", "", "objectives, like p99=200ms,gift_loss=0; one missed: exit 1")
+	set.StringVar(&list.bound, "bound", "", "the room's danmaku quota as RATE,BURST, to check the admitted against; empty: that of -rules when nodes are spawned")
+	set.StringVar(&list.seed, "seed", "1", "of everything drawn: texts, classes, gaps; the same seed repeats a run")
+	if err := set.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			set.SetOutput(usage)
+			fmt.Fprintf(usage, "loadtest %s: %s\n\n", sc.name, sc.about)
+			set.PrintDefaults()
+		}
+		return nil, err
+	}
+	var faults []error
+	if set.NArg() > 0 {
+		faults = append(faults, fmt.Errorf("%q is no flag", set.Arg(0)))
+	}
+	o.urls, o.admins = split(list.urls), split(list.admins)
+	check := func(err error) { faults = append(faults, err) }
+	var err error
+	o.pids, err = numbers("pid", list.pids)
+	check(err)
+	o.mix, err = parseMix(list.mix)
+	check(err)
+	o.objectives, err = parseObjectives(list.slo)
+	check(err)
+	o.bound, err = parseBound(list.bound)
+	check(err)
+	o.seed, err = strconv.ParseUint(list.seed, 10, 64)
+	check(err)
+	faults = append(faults, o.validate()...)
+	return o, errors.Join(faults...)
+}
+
+func (o *options) serverFlags(set *flag.FlagSet, urls, admins, pids *string) {
+	set.StringVar(urls, "url", "", "a running server's address like http://localhost:8080; several with commas")
+	set.StringVar(admins, "admin", "", "its admin address, for metrics; several with commas, in the same order")
+	set.StringVar(&o.secret, "secret", "", "its auth.secret, to sign the viewers' tokens; empty: guests, who send no gifts")
+	set.StringVar(pids, "pid", "", "its process, for memory and CPU; several with commas; empty: what its metrics say")
+	set.BoolVar(&o.insecure, "insecure", false, "accept any TLS certificate")
+	set.IntVar(&o.spawn, "spawn", 0, "start so many nodes instead")
+	set.StringVar(&o.server, "server", "", "the liveserver to start; empty: build it from this module")
+	set.StringVar(&o.rules, "rules", "", "limit rules of the nodes started, a file; empty: the scenario's own")
+	set.StringVar(&o.nats, "nats", "", "NATS of the nodes started; more than one node needs it")
+	set.StringVar(&o.redis, "redis", "", "Redis of the nodes started; more than one node needs it")
+	set.StringVar(&o.serverLog, "server-log", "", "file for what the nodes started write; empty: only shown when one fails")
+	set.StringVar(&o.serverCPUs, "server-cpus", "", "Linux: processors for the nodes started, like 0 or 0,1")
+	set.StringVar(&o.loadCPUs, "load-cpus", "", "Linux: processors for this tool")
+}
+
+func (o *options) loadFlags(set *flag.FlagSet, d defaults) {
+	set.IntVar(&o.viewers, "viewers", d.viewers, "sessions, each of a user of its own")
+	set.IntVar(&o.rooms, "rooms", max(1, d.rooms), "rooms they are spread over")
+	set.StringVar(&o.room, "room", "", "name of the room, or of the first part of several; empty: a fresh one")
+	set.Float64Var(&o.rate, "rate", d.rate, "attempts per second, all classes")
+	set.IntVar(&o.senders, "senders", 0, "viewers who send; 0: so many that each sends once in two seconds")
+	set.StringVar(&o.gift, "gift", "rose", "the gift that is given")
+	set.DurationVar(&o.duration, "duration", d.duration, "how long is measured")
+	set.DurationVar(&o.warmup, "warmup", d.warmup, "how long before that the same is done without measuring")
+	set.Float64Var(&o.connectRate, "connect-rate", d.connectRate, "connects per second")
+	set.IntVar(&o.connectors, "connectors", 64, "dials at the same time")
+	set.IntVar(&o.sources, "sources", 0, "loopback addresses to connect from, each in its own /24 (Linux); 0: as many as ports require")
+	set.IntVar(&o.readers, "readers", 0, "reading threads; 0: one per processor")
+	set.BoolVar(&o.poisson, "poisson", false, "random gaps between attempts instead of even ones")
+	set.Float64Var(&o.peak, "peak", d.peak, "pulse: attempts per second at its height")
+	set.DurationVar(&o.rise, "rise", d.rise, "pulse: how long the rate rises, and falls")
+	set.DurationVar(&o.calm, "calm", d.calm, "pulse: time before and after")
+	set.IntVar(&o.rounds, "rounds", d.rounds, "churn, slow: repetitions")
+	set.IntVar(&o.points, "points", d.points, "ramp: at how many sizes memory is read")
+	set.DurationVar(&o.hold, "hold", d.hold, "ramp, churn: rest before memory is read")
+	set.IntVar(&o.frozen, "frozen", d.frozen, "slow, soak: readers that stop reading")
+	set.Float64Var(&o.churn, "churn", d.churn, "soak: sessions that come and go, per second")
+	set.StringVar(&o.json, "json", "", "file for the result as JSON; - is standard output")
+	set.StringVar(&o.report, "report", "", "directory for the result as one HTML page")
+	set.BoolVar(&o.quiet, "quiet", false, "no progress")
+	set.DurationVar(&o.timeout, "timeout", 0, "the run's end in any case; 0: its expected time and some minutes")
+}
+
+func split(s string) []string {
+	var out []string
+	for _, part := range strings.Split(s, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+func numbers(name, s string) ([]int, error) {
+	var out []int
+	for _, part := range split(s) {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 0 {
+			return nil, fmt.Errorf("%s: want numbers with commas, have %q", name, s)
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+// spareDescriptors are those this process needs besides its sockets.
+const spareDescriptors = 100
+
+// validate returns everything that is wrong.
+func (o *options) validate() []error {
+	var faults []error
+	want := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	want((o.spawn > 0) != (len(o.urls) > 0), "give either -url or -spawn")
+	want(o.spawn <= 1 || o.nats != "" && o.redis != "", "%d nodes need -nats and -redis in common; one node needs neither", o.spawn)
+	want(o.viewers > 0, "-viewers must be above 0")
+	want(o.rooms > 0 && o.rooms < 1<<15, "-rooms must be 1 to 32767")
+	want(o.rate >= 0 && o.peak >= 0 && o.churn >= 0, "rates must not be negative")
+	want(o.connectRate > 0 && o.connectors > 0, "-connect-rate and -connectors must be above 0")
+	want(o.duration > 0 && o.warmup >= 0 && o.calm >= 0 && o.hold >= 0, "-duration must be above 0, other times not below")
+	want(o.senders >= 0 && o.senders <= o.viewers, "-senders must be 0 to %d, the number of viewers", o.viewers)
+	want(o.frozen >= 0 && o.sources >= 0 && o.readers >= 0, "counts must not be negative")
+	want(o.mix[gift] == 0 || o.spawn > 0 || o.secret != "", "guests send no gifts: give -secret, or a -mix without gifts")
+	most := descriptors() - spareDescriptors
+	need := o.viewers + o.frozen + o.scenario.extra(o)
+	want(need <= most, "%d sessions do not fit: a process may have %d files open here (ulimit -n) and keeps %d for itself, so at most %d; "+
+		"raise the limit, or run several of this tool against one -url", need, descriptors(), spareDescriptors, most)
+	o.fill()
+	return faults
+}
+
+// fill replaces the zeros that mean "what fits".
+func (o *options) fill() {
+	const portsPerAddress = 20_000 // Linux' ephemeral range has 28,232, some of them in TIME_WAIT
+	if o.sources == 0 {
+		o.sources = 1 + (o.viewers+o.frozen-1)/portsPerAddress
+	}
+	if o.readers == 0 {
+		o.readers = runtime.GOMAXPROCS(0)
+	}
+	if o.senders == 0 {
+		o.senders = min(o.viewers, max(1, int(2*max(o.rate, o.peak))))
+	}
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"time"
+)
+
+// pulse is the shape that takes servers down: a quiet room becomes many times busier within a tenth of a second.
+func pulse(ctx context.Context, b *bench) error {
+	o := b.o
+	c := b.crowd(o.viewers, true)
+	defer c.disperse(context.WithoutCancel(ctx), politely, 0)
+	if err := b.gather(ctx, c, o.viewers); err != nil {
+		return err
+	}
+	p := plan{label: "pulse", slot: 100 * time.Millisecond, senders: o.senders, phases: []phase{
+		steady(o.calm, o.rate), {lasts: o.rise, from: o.rate, to: o.peak}, steady(o.duration, o.peak),
+		{lasts: o.rise, from: o.peak, to: o.rate}, steady(o.calm, o.rate)}}
+	return b.around(ctx, func() error {
+		m, err := b.measure(ctx, p, c.live())
+		if m != nil {
+			b.result.trial(o, m, p.slot)
+			if err == nil {
+				b.result.Values["recovery"] = recovery(m.slots, o.calm, o.calm+2*o.rise+o.duration).Seconds()
+			}
+		}
+		return err
+	})
+}
+
+// recovery is the time from drop until the p99 of slots is normal for half a second: at most twice its worst before the
+// pulse, or 50 ms where that was less. When it never is, it is the time that is left.
+func recovery(slots []Slot, calm, drop time.Duration) time.Duration {
+	const stretch = 5
+	normal := 0.050
+	for _, s := range slots {
+		if s.At <= calm.Seconds() {
+			normal = max(normal, 2*s.P99)
+		}
+	}
+	good, since := 0, drop.Seconds()
+	for _, s := range slots {
+		switch {
+		case s.At <= drop.Seconds():
+		case s.P99 > normal:
+			good, since = 0, s.At
+		default:
+			if good++; good == stretch {
+				return time.Duration((since - drop.Seconds()) * 1e9)
+			}
+		}
+	}
+	return time.Duration((slots[len(slots)-1].At - drop.Seconds()) * 1e9)
+}

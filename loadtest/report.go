@@ -1,0 +1,120 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+//go:embed report.html
+var reportPage string
+
+// page writes the result as one HTML page that needs nothing else: no script, no font, no network.
+func (r *Result) page(w io.Writer) error {
+	t, err := template.New("report").Parse(reportPage)
+	if err != nil {
+		return err
+	}
+	return t.Execute(w, r.view())
+}
+
+// view is the result as the page's template wants it.
+type view struct {
+	Scenario, About, Command, When, Where string
+	Tiles                                 []tile
+	Objectives                            []Objective
+	Notes                                 []string
+	Charts                                []chartView
+	Tables                                []table
+	Connections                           string
+}
+
+type tile struct{ Name, Value, About string }
+
+type chartView struct {
+	Title, Note string
+	SVG         template.HTML
+	Legend      []legend
+}
+
+type legend struct {
+	Name   string
+	Colour int
+}
+
+type table struct {
+	Title string
+	Text  string
+}
+
+func (r *Result) view() view {
+	e := r.Environment
+	v := view{Scenario: r.Scenario, About: r.About, Command: strings.Join(r.Command, " "),
+		When:  fmt.Sprintf("%s, %s", r.Started.Format("2006-01-02 15:04 MST"), time.Duration(r.Seconds*1e9).Round(time.Second)),
+		Where: strings.Join(slices.DeleteFunc([]string{e.CPU, fmt.Sprintf("%d processors", e.Processors), e.OS, e.Kernel, e.Go, strings.Join(e.Server, ", ")}, func(s string) bool { return s == "" }), " · "),
+		Tiles: r.tiles(), Objectives: r.Objectives, Notes: r.Notes, Connections: r.Connections.String()}
+	for _, c := range r.charts() {
+		cv := chartView{Title: c.title, Note: c.note, SVG: c.svg()}
+		for _, s := range c.series {
+			cv.Legend = append(cv.Legend, legend{s.name, s.colour})
+		}
+		v.Charts = append(v.Charts, cv)
+	}
+	v.Tables = r.tables()
+	return v
+}
+
+// tiles are the figures that a scenario is about, in the order of importance.
+func (r *Result) tiles() []tile {
+	var out []tile
+	for _, name := range []string{"slow_ratio", "memory_per_session", "memory_per_session_gc", "goroutines_per_session", "heap_growth",
+		"goroutine_growth", "p50", "p99", "gift_p99", "gift_loss", "quota_excess", "recovery", "deliveries_per_second", "messages_per_frame",
+		"delivered", "server_cpu", "server_memory", "closes"} {
+		q, _ := quantityNamed(name)
+		v, ok := r.Values[name]
+		if !ok {
+			continue
+		}
+		text := q.unit.format(v)
+		if name == "deliveries_per_second" {
+			text = formatCount(v)
+		}
+		if name == "server_cpu" || name == "delivered" {
+			text = fmt.Sprintf("%.4g %%", 100*v)
+		}
+		out = append(out, tile{strings.ReplaceAll(name, "_", " "), text, q.about})
+	}
+	return out
+}
+
+// tables are those of the summary, and all values.
+func (r *Result) tables() []table {
+	var out []table
+	add := func(title string, write func(io.Writer)) {
+		var b strings.Builder
+		t := tabwriter.NewWriter(&b, 0, 0, 3, ' ', tabwriter.AlignRight)
+		write(t)
+		t.Flush()
+		if text := strings.Trim(b.String(), "\n"); strings.TrimSpace(text) != "" {
+			out = append(out, table{title, text})
+		}
+	}
+	add("Latencies", r.latencyTable)
+	add("Classes", r.classTable)
+	add("Ramp", r.rampTable)
+	add("Churn", r.churnTable)
+	add("Turns", r.slowTable)
+	add("All figures", func(w io.Writer) {
+		for _, name := range slices.Sorted(maps.Keys(r.Values)) {
+			q, _ := quantityNamed(name)
+			fmt.Fprintf(w, "%s\t%s\t\n", name, q.unit.format(r.Values[name]))
+		}
+	})
+	return out
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"encoding/binary"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// Stages of a session's life.
+const (
+	stageNew    = iota // connected, hello sent
+	stageJoined        // welcomed
+	stageGone          // its socket is closed
+)
+
+// farewell is how a session is ended from our side.
+type farewell uint8
+
+const (
+	leave  farewell = iota // close frame, then wait for the server to hang up
+	hangUp                 // the socket is closed without a word
+	reset                  // the socket is closed so that the peer sees a reset
+)
+
+// wire is the outbound half of a session's socket. Safe for concurrent use.
+type wire interface {
+	// write sends one frame, or queues its rest; it does not wait for the peer. It fails when the socket is gone or its
+	// queue is full.
+	write(frame []byte) error
+	// end closes the socket; the reader hears of it and calls session.ended.
+	end(how farewell)
+	// freeze stops or resumes reading.
+	freeze(frozen bool)
+}
+
+// session is one viewer.
+type session struct {
+	// fixed after construction
+	index  int
+	room   uint16 // index of its room
+	stable bool   // stays for the whole trial, so that what it misses is a loss
+	opened time.Time
+	sink   *sink
+	crowd  *crowd
+	wire   wire
+
+	// safe for concurrent use
+	stage   atomic.Uint32
+	leaving atomic.Bool // the end was asked for by us
+
+	// guarded by sink.mu
+	in        inbound
+	since     int64  // the server's time at its welcome, Unix milliseconds; what is older is history
+	lastGift  uint64 // sequence of the last gift it saw or knew of at its welcome
+	holes     []hole
+	repeats   int64 // gifts it saw again
+	likeTotal int64
+	closeCode int // from a close frame, 0 for none
+}
+
+// hole is where a gift's prev did not match the one seen before: something between the two may be missing.
+type hole struct{ after, before uint64 }
+
+var _ frameHandler = (*session)(nil)
+
+// frame takes one message or control frame; sink.mu is held.
+func (s *session) frame(opcode byte, payload []byte) {
+	switch opcode {
+	case opText:
+		s.sink.message(s, payload)
+	case opPing:
+		s.sink.count.pings++
+		_ = s.wire.write(s.sink.control(opPong, payload)) // a socket that is gone is noticed by its reader
+	case opClose:
+		s.closeCode = 1005 // none was given (RFC 6455, section 7.1.5)
+		if len(payload) >= 2 {
+			s.closeCode = int(binary.BigEndian.Uint16(payload))
+		}
+		_ = s.wire.write(s.sink.control(opClose, payload[:min(2, len(payload))]))
+	case opBinary:
+		s.sink.count.unreadable++
+	}
+}
+
+// gift follows the chain of gifts.
+func (s *session) gift(seq, prev uint64) {
+	switch {
+	case seq <= s.lastGift:
+		s.repeats++
+		return
+	case prev != s.lastGift:
+		s.holes = append(s.holes, hole{s.lastGift, seq})
+	}
+	s.lastGift = seq
+}
+
+// ended notes that the socket is closed; sink.mu is held.
+func (s *session) ended() {
+	if s.stage.Swap(stageGone) == stageGone {
+		return
+	}
+	s.in = inbound{}
+	if s.leaving.Load() {
+		s.crowd.left.Add(1)
+		return
+	}
+	code := "1006"
+	if s.closeCode != 0 {
+		code = strconv.Itoa(s.closeCode)
+	}
+	s.sink.closes[code]++
+	s.crowd.lost.Add(1)
+}
+
+// end closes the session from our side.
+func (s *session) end(how farewell) {
+	if s.leaving.Swap(true) {
+		how = max(how, hangUp) // asked before: don't wait again
+	}
+	s.wire.end(how)
+}
+
+// joined reports whether the session is welcomed and alive.
+func (s *session) joined() bool { return s.stage.Load() == stageJoined }

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestObjectivesAreReadAndJudged(t *testing.T) {
+	o, err := parseObjectives("p99=200ms, gift_loss=0,delivered>=99.9%,memory_per_session<=6KiB,deliveries_per_second=5000000,slow_ratio<=1.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{"p99": 0.2, "gift_loss": 0, "delivered": 1, "memory_per_session": 6144, "deliveries_per_second": 5.1e6, "slow_ratio": 1.3}
+	if !judge(o, values) {
+		t.Errorf("all are met: %v", o)
+	}
+	for name, worse := range map[string]float64{"p99": 0.201, "gift_loss": 1, "delivered": 0.99, "memory_per_session": 6145, "deliveries_per_second": 4e6} {
+		before := values[name]
+		values[name] = worse
+		if judge(o, values) {
+			t.Errorf("%s=%v passes", name, worse)
+		}
+		values[name] = before
+	}
+	delete(values, "p99")
+	if judge(o, values) || !strings.Contains(o[0].String(), "not measured") {
+		t.Errorf("what was not measured is not met: %s", o[0])
+	}
+}
+
+func TestEveryFaultOfAnObjectiveIsTold(t *testing.T) {
+	_, err := parseObjectives("p98=1s,p99=fast,gift_loss=x,delivered<1,=3,p50=-1s,memory_per_session=6XB")
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, want := range []string{"p98", "fast", `"x"`, "delivered<1", `"=3"`, `"-1s"`, `"6XB"`} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not told: %v", want, err)
+		}
+	}
+}
+
+func FuzzObjectives(f *testing.F) {
+	f.Add("p99=200ms,gift_loss=0")
+	f.Add("delivered>=99.9%")
+	f.Fuzz(func(t *testing.T, s string) {
+		o, err := parseObjectives(s)
+		if err != nil {
+			return
+		}
+		for _, x := range o {
+			if _, known := quantityNamed(x.Name); !known || x.Bound != x.Bound {
+				t.Fatalf("%q reads as %+v", s, x)
+			}
+		}
+	})
+}
+
+func TestQuantitiesHaveOneNameEach(t *testing.T) {
+	seen := map[string]bool{}
+	for _, q := range quantities() {
+		if seen[q.name] || q.about == "" {
+			t.Errorf("%q is there twice, or says nothing", q.name)
+		}
+		seen[q.name] = true
+	}
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// speaker sends a trial's attempts on time, whatever the server does: one goroutine, no waiting for answers.
+type speaker struct {
+	trial   *trial
+	senders []*session // attempt k is sent by sender k mod n
+	gift    string     // what is given
+	texts   []string
+	out     *writer
+	rng     *rand.Rand
+	lag     latencies // how late each attempt left, owned by the speaker until it has stopped
+	sent    int
+}
+
+func newSpeaker(t *trial, senders []*session, giftID string, rng *rand.Rand) *speaker {
+	return &speaker{trial: t, senders: senders, gift: giftID, texts: corpus(), out: newWriter(rng), rng: rng}
+}
+
+// run sends until the schedule's end, or ctx's, whose error it returns.
+func (s *speaker) run(ctx context.Context) error {
+	for k := range s.trial.due {
+		if s.sent&15 == 0 {
+			s.repeat()
+		}
+		at := s.trial.dueAt(k)
+		if time.Now().Before(at) {
+			if err := waitUntil(ctx, at); err != nil {
+				return err
+			}
+		} else if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		s.attempt(k)
+		s.sent++
+		if s.trial.measured(k) {
+			s.lag.record(sendLag, time.Since(at))
+		}
+	}
+	return nil
+}
+
+// attempt sends attempt k; also a second time under the same id.
+func (s *speaker) attempt(k int) {
+	from := s.senders[k%len(s.senders)]
+	s.trial.room[k] = from.room
+	if !from.joined() {
+		s.trial.outcome[k].Store(uint32(unsent))
+		return
+	}
+	s.trial.outcome[k].Store(uint32(waiting))
+	if from.wire.write(s.encode(k)) != nil {
+		s.trial.outcome[k].CompareAndSwap(uint32(waiting), uint32(unsent))
+	}
+}
+
+func (s *speaker) encode(k int) []byte {
+	switch t := s.trial; t.class[k] {
+	case gift:
+		return s.out.gift(t.tag, k, s.gift)
+	case like:
+		return s.out.like(t.tag, k, tapsOf(k))
+	default:
+		return s.out.danmaku(t.tag, k, s.texts[s.rng.IntN(len(s.texts))])
+	}
+}
+
+// repeat sends one gift again whose outcome the server did not know, when its time has come.
+func (s *speaker) repeat() {
+	if k := s.trial.again.ready(time.Now()); k >= 0 {
+		s.attempt(k)
+	}
+}
+
+// await waits until everything is answered and all that was said has had time to arrive, but not beyond patience.
+func (s *speaker) await(ctx context.Context, patience time.Duration) error {
+	const settled = 300 * time.Millisecond
+	quiet := time.Now()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		s.repeat()
+		if s.open() || !s.trial.again.empty() {
+			quiet = time.Now()
+		}
+		if time.Since(quiet) > settled {
+			return nil
+		}
+		if err := waitFor(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open reports whether an attempt of the schedule's last seconds waits for its answer.
+func (s *speaker) open() bool {
+	const lookBack = 50_000
+	for k := max(0, s.sent-lookBack); k < s.sent; k++ {
+		if outcome(s.trial.outcome[k].Load()) == waiting && s.senders[k%len(s.senders)].joined() {
+			return true
+		}
+	}
+	return false
+}

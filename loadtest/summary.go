@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// summary writes what a person wants to know, as text.
+func (r *Result) summary(w io.Writer) {
+	e := r.Environment
+	fmt.Fprintf(w, "\n%s: %s\n%s, %s, %d processors, load %s", r.Scenario, r.About, e.OS, e.Go, e.Processors, e.Load)
+	if len(e.Server) > 0 {
+		fmt.Fprintf(w, ", server %s", strings.Join(e.Server, ", "))
+	}
+	fmt.Fprintf(w, "\nsessions: %s; the run took %s\n", r.Connections, time.Duration(r.Seconds*1e9).Round(time.Second))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	r.latencyTable(t)
+	r.classTable(t)
+	r.rampTable(t)
+	r.churnTable(t)
+	r.slowTable(t)
+	t.Flush()
+	r.deliveryLines(w)
+	r.costLines(w)
+	writeCounts(w, "closed by the server or the network", r.Closes)
+	writeCounts(w, "reasons", r.Reasons)
+	for _, n := range r.Notes {
+		fmt.Fprintf(w, "note: %s\n", n)
+	}
+	for _, o := range r.Objectives {
+		fmt.Fprintln(w, o)
+	}
+}
+
+func (r *Result) latencyTable(w io.Writer) {
+	if len(r.Latencies) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\nlatency\tcount\tp50\tp90\tp99\tp99.9\tmax\t\n")
+	for m := range measures {
+		if d, ok := r.Latencies[m.String()]; ok {
+			f := inSeconds.format
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t\n", m, d.Count, f(d.P50), f(d.P90), f(d.P99), f(d.P999), f(d.Max))
+		}
+	}
+}
+
+func (r *Result) classTable(w io.Writer) {
+	if len(r.Classes) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\nclass\tattempts\tadmitted\tdegraded\trefused\tunanswered\tunsent\t\n")
+	for c := range classes {
+		if x, ok := r.Classes[c.String()]; ok {
+			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", c, x.Attempts, x.Admitted+x.Duplicate, x.Degraded, x.Refused, x.Unanswered, x.Unsent)
+		}
+	}
+}
+
+func (r *Result) deliveryLines(w io.Writer) {
+	d := r.Delivery
+	if d == nil {
+		return
+	}
+	fmt.Fprintf(w, "\ndelivered: danmaku %d of %d expected (%d lost, %d announced as missed, %d twice), gifts %d expected (%d lost, %d holes, %d twice)\n",
+		d.Expected-d.Lost, d.Expected, d.Lost, d.Missed, d.Twice, d.Gifts, d.GiftLost, d.GiftHole, d.GiftDup)
+	fmt.Fprintf(w, "volume: %s deliveries/s in %s frames/s, %.3g events per frame, %.0f payload bytes per delivery\n",
+		formatCount(r.Values["deliveries_per_second"]), formatCount(r.Values["frames_per_second"]),
+		r.Values["messages_per_frame"], r.Values["bytes_per_delivery"])
+	if b := r.Bound; b != nil {
+		fmt.Fprintf(w, "quota: %d admitted of %d allowed by %d/s + %d (%.1f %%); worst window %d over\n",
+			b.Admitted, b.Allowed, b.Rate, b.Burst, 100*b.Used, b.Excess)
+	}
+	if v, ok := r.Values["recovery"]; ok {
+		fmt.Fprintf(w, "recovery: back to normal %s after the drop\n", inSeconds.format(v))
+	}
+}
+
+func (r *Result) costLines(w io.Writer) {
+	if v, ok := r.Values["server_cpu"]; ok {
+		fmt.Fprintf(w, "processor: server %.1f %% of a core, this tool %.1f %%, everything else %.1f %%\n",
+			100*v, 100*r.Values["load_cpu"], 100*r.Values["other_cpu"])
+	}
+	if v, ok := r.Values["server_memory"]; ok {
+		fmt.Fprintf(w, "memory: server at most %s resident\n", formatBytes(v))
+	}
+}
+
+func writeCounts(w io.Writer, title string, m map[string]int64) {
+	if len(m) == 0 {
+		return
+	}
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		parts = append(parts, fmt.Sprintf("%s %d", k, m[k]))
+	}
+	fmt.Fprintf(w, "%s: %s\n", title, strings.Join(parts, ", "))
+}

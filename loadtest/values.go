@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+// unit is how a value is written.
+type unit uint8
+
+const (
+	inSeconds unit = iota
+	inBytes
+	inCount
+	inRatio
+)
+
+// A quantity is a figure that an objective can be stated for.
+type quantity struct {
+	name    string
+	unit    unit
+	atLeast bool // more is better; else less is
+	about   string
+}
+
+// quantities lists them, in the order of the documentation.
+func quantities() []quantity {
+	out := []quantity{}
+	for _, d := range []struct{ prefix, about string }{
+		{"", "danmaku, due to a viewer's read"}, {"admission_", "danmaku, admission to a viewer's read"},
+		{"gift_", "gifts, due to a viewer's read"}, {"ack_", "answers to danmaku and likes"},
+		{"gift_ack_", "answers to gifts"}, {"join_", "dial to welcome"}, {"send_lag_", "this tool's own lateness"},
+	} {
+		for _, q := range []string{"p50", "p90", "p99", "p999", "max"} {
+			out = append(out, quantity{d.prefix + q, inSeconds, false, d.about})
+		}
+	}
+	return append(out,
+		quantity{"gift_loss", inCount, false, "stored gifts that a live viewer did not see"},
+		quantity{"danmaku_loss", inCount, false, "admitted danmaku that a viewer did not see, announced or not"},
+		quantity{"missed", inCount, false, "danmaku that the server announced as dropped"},
+		quantity{"duplicates", inCount, false, "danmaku and gifts that a viewer saw twice"},
+		quantity{"leaked", inCount, false, "degraded danmaku that others than the sender saw"},
+		quantity{"quota_excess", inCount, false, "messages above burst + rate·w in the worst window (-bound)"},
+		quantity{"unanswered", inCount, false, "attempts without an answer"},
+		quantity{"answered_twice", inCount, false, "attempts with more than one"},
+		quantity{"unreadable", inCount, false, "frames that are not what the contract says"},
+		quantity{"like_falls", inCount, false, "like totals lower than one seen before"},
+		quantity{"refused", inCount, false, "attempts refused, of all classes"},
+		quantity{"closes", inCount, false, "sessions closed by the server or the network"},
+		quantity{"connect_failures", inCount, false, "sockets that were not upgraded or not welcomed"},
+		quantity{"delivered", inRatio, true, "danmaku that arrived, of those expected"},
+		quantity{"deliveries_per_second", inCount, true, "events read by all viewers"},
+		quantity{"frames_per_second", inCount, false, "frames read by all viewers"},
+		quantity{"messages_per_frame", inCount, true, "events in an average frame"},
+		quantity{"bytes_per_delivery", inBytes, false, "payload bytes per event read"},
+		quantity{"server_cpu", inRatio, false, "of one core, mean while measured, all nodes"},
+		quantity{"load_cpu", inRatio, false, "of one core, this tool"},
+		quantity{"other_cpu", inRatio, false, "of one core, everything else on this machine: the noise"},
+		quantity{"server_memory", inBytes, false, "most resident memory of a node"},
+		quantity{"memory_per_session", inBytes, false, "ramp: slope of resident memory over sessions"},
+		quantity{"memory_per_session_gc", inBytes, false, "ramp: the same after a garbage collection"},
+		quantity{"heap_per_session", inBytes, false, "ramp: slope of the Go heap in use after a collection"},
+		quantity{"goroutines_per_session", inRatio, false, "ramp: slope of goroutines over sessions"},
+		quantity{"memory_left", inBytes, false, "ramp, churn: resident memory after everybody left, above the start"},
+		quantity{"goroutines_left", inCount, false, "ramp, churn: goroutines after everybody left, above the start"},
+		quantity{"heap_growth", inRatio, false, "churn: heap of the last round above the second's"},
+		quantity{"goroutine_growth", inRatio, false, "churn: goroutines of the last round above the second's"},
+		quantity{"slow_ratio", inRatio, false, "slow: the others' p99 with frozen readers, over without"},
+		quantity{"slow_closed", inRatio, true, "slow: frozen readers that the server cut off"},
+		quantity{"memory_per_frozen", inBytes, false, "slow: resident memory a frozen reader adds"},
+		quantity{"recovery", inSeconds, false, "pulse: after the drop until latency is back to normal"},
+	)
+}
+
+func quantityNamed(name string) (quantity, bool) {
+	for _, q := range quantities() {
+		if q.name == name {
+			return q, true
+		}
+	}
+	return quantity{}, false
+}
+
+// format writes a value with its unit.
+func (u unit) format(v float64) string {
+	switch u {
+	case inSeconds:
+		return round(time.Duration(v * 1e9)).String()
+	case inBytes:
+		return formatBytes(v)
+	case inRatio:
+		return fmt.Sprintf("%.3g", v)
+	}
+	if v == float64(int64(v)) {
+		return fmt.Sprintf("%d", int64(v))
+	}
+	return fmt.Sprintf("%.4g", v)
+}
+
+// round keeps three digits.
+func round(d time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit)
+}
+
+func formatBytes(v float64) string {
+	for _, u := range []struct {
+		size float64
+		name string
+	}{{1e9, "GB"}, {1e6, "MB"}, {1e3, "KB"}} {
+		if v >= u.size || v <= -u.size {
+			return fmt.Sprintf("%.3g %s", v/u.size, u.name)
+		}
+	}
+	return fmt.Sprintf("%.3g B", v)
+}
