@@ -242,3 +242,33 @@ func TestProperty4Edges(t *testing.T) {
 		t.Errorf("rate 0 gave more than its burst: %v %v", ok, wait)
 	}
 }
+
+// FuzzBucket plays a bucket against the reference: the first bytes are the
+// limit, then each byte pair a step of time and a cost.
+func FuzzBucket(f *testing.F) {
+	f.Add(int64(20), int64(30*time.Second), int64(20), []byte{0, 20, 1, 1, 200, 3})
+	f.Add(int64(0), int64(time.Second), int64(1), []byte{0, 1, 255, 1, 255, 1})
+	f.Add(int64(1_000_003), int64(maxPer), int64(1000), []byte{255, 9, 7, 250})
+	f.Fuzz(func(t *testing.T, n, per, burst int64, moves []byte) {
+		l := Limit{Rate: n, Per: Duration(per), Burst: burst}
+		m, err := NewMeter(l)
+		if err != nil {
+			return
+		}
+		now := Instant(0)
+		bucket, ref := m.Bucket(now), newRef(l, now)
+		for i := 0; i+1 < len(moves) && i < 200; i += 2 {
+			now = now.Add(time.Duration(1) << (moves[i] % 63))
+			cost := min(int64(moves[i+1]), burst)
+			need := tokens(cost, 1)
+			want := ref.wait(now, need)
+			ok, wait, _ := bucket.Take(now, cost)
+			if ok != (want == 0) || wait != want {
+				t.Fatalf("at %d, cost %d: %v after %v, want %v", now, cost, ok, wait, want)
+			}
+			if ok {
+				ref.spend(need)
+			}
+		}
+	})
+}

@@ -135,24 +135,32 @@ func (l *lists) add(r *rule) {
 }
 
 // defaultRules returns the rules that cover the actions for which no rule
-// applies to everybody, one for each scope that a caller may come with.
+// applies to everybody: one for each scope that a caller may come with. An API
+// call comes with one of key, user and address alone, so each must have one.
 func defaultRules(rules []*rule, classes []string) []*rule {
-	var open StringList
-	for _, action := range actionNames {
-		covered := slices.ContainsFunc(rules, func(r *rule) bool {
-			return r.rank.specific == 0 && !r.shadow && slices.Contains(r.spec.Action, action)
+	covered := func(action Action, scopes ...Scope) bool {
+		return slices.ContainsFunc(rules, func(r *rule) bool {
+			return r.rank.specific == 0 && !r.shadow && slices.Contains(scopes, r.scope) &&
+				slices.Contains(r.spec.Action, action.String())
 		})
-		if !covered {
-			open = append(open, action)
-		}
 	}
-	if open == nil {
-		return nil
+	everywhere := []Scope{ScopeConn, ScopeKey, ScopeUser, ScopeUserRoom, ScopeIP, ScopeNet, ScopeRoom, ScopeGlobal}
+	var open StringList
+	for action := range API {
+		if !covered(action, everywhere...) {
+			open = append(open, action.String())
+		}
 	}
 	var added []*rule
 	for _, scope := range []Scope{ScopeConn, ScopeKey, ScopeUser, ScopeIP} {
-		spec := Rule{Name: "default-" + scope.String(), Action: open, Scope: scope.String(), Limit: Limit{Rate: 10, Burst: 20}}
-		added = append(added, compileRule(spec, "", classes, new(Faults)))
+		actions := slices.Clone(open)
+		if scope != ScopeConn && !covered(API, scope, ScopeGlobal) {
+			actions = append(actions, API.String())
+		}
+		if len(actions) > 0 {
+			spec := Rule{Name: "default-" + scope.String(), Action: actions, Scope: scope.String(), Limit: Limit{Rate: 10, Burst: 20}}
+			added = append(added, compileRule(spec, "", classes, new(Faults)))
+		}
 	}
 	return added
 }

@@ -1,0 +1,86 @@
+package limit
+
+import "time"
+
+// Standing is how a rule stands towards a request, for people who ask why.
+type Standing struct {
+	Rule      string `json:"rule"`
+	Scope     string `json:"scope"`
+	Algorithm string `json:"algorithm"`
+	// Why is "applies", "shadow", "exempt", or what keeps the rule from
+	// being asked: "other_room", "other_role", or "superseded" by a more
+	// specific rule.
+	Why string `json:"why"`
+	// Level is the tokens in the bucket now, Burst its capacity, both as the
+	// request's role counts them. They are zero where the rule is not asked.
+	Level int64 `json:"level"`
+	Burst int64 `json:"burst"`
+	// RetryAfter is how long the rule would refuse the request from now on:
+	// 0 when it would not, Never when it always would.
+	RetryAfter time.Duration `json:"retry_after"`
+}
+
+// Explain tells how every rule for q's action stands towards q, for the
+// subjects given, in the order in which Decide asks. It spends nothing.
+func (g *Gate) Explain(now Instant, q *Request, subjects ...*Subject) []Standing {
+	var all []Standing
+	for scope := range scopeCount {
+		for _, s := range subjects {
+			if s.Scope == scope {
+				all = append(all, g.explain(now, q, s)...)
+			}
+		}
+	}
+	return all
+}
+
+func (g *Gate) explain(now Instant, q *Request, s *Subject) []Standing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rules := g.current.Load().rules
+	set := &rules.scopes[s.Scope]
+	cells, at := set.newCells(now), int64(0)
+	if s.gen != nil {
+		s.catchUpLocked()
+		rules = s.gen.rules
+		at = s.atLocked(now)
+		cells = append([]int64(nil), s.cells...)
+	}
+	class := rules.class(q.Role)
+	l := &rules.lists(q).of[s.Scope]
+	from, to := l.group(class, q.Room)
+	all := make([]Standing, 0, len(l.rules))
+	for i, r := range l.rules {
+		standing := Standing{Rule: r.name, Scope: r.scope.String(), Algorithm: r.spec.Algorithm}
+		standing.Why = r.why(class, q, i >= from && i < to)
+		if standing.Why == "applies" || standing.Why == "shadow" {
+			r.stand(&standing, cells[r.cell:], at, class, q)
+		}
+		all = append(all, standing)
+	}
+	return all
+}
+
+func (r *rule) why(class uint8, q *Request, inGroup bool) string {
+	switch {
+	case r.room != "" && !matchRoom(r.room, q.Room):
+		return "other_room"
+	case !r.matches(class, q.Room):
+		return "other_role"
+	case !inGroup:
+		return "superseded"
+	case r.exempts(class, q):
+		return "exempt"
+	case r.shadow:
+		return "shadow"
+	}
+	return "applies"
+}
+
+// stand fills in what the rule would answer; the cells are a copy.
+func (r *rule) stand(s *Standing, cells []int64, at int64, class uint8, q *Request) {
+	s.RetryAfter = r.ask(cells, at, class, q).wait
+	shares := r.meter.shares(cells)
+	s.Level = max(r.meter.level(cells, at), 0) / shares.unit[class]
+	s.Burst = shares.size / shares.unit[class]
+}

@@ -1,0 +1,28 @@
+package limit
+
+// Release gives back the slots that concurrency rules gave q at the instant
+// taken, which was passed to Decide with the same request and subjects. Call
+// it exactly once for each decision that was not a rejection, deferred, so
+// that a panic gives them back as well. It changes nothing where no rule for
+// the action counts slots.
+func (g *Gate) Release(taken Instant, q *Request, subjects ...*Subject) {
+	for _, s := range subjects {
+		s.release(taken, q)
+	}
+}
+
+func (s *Subject) release(taken Instant, q *Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gen == nil {
+		return
+	}
+	s.catchUpLocked()
+	rules := s.gen.rules
+	at := int64(taken) - s.cells[epochCell]
+	for _, r := range rules.lists(q).of[s.Scope].rules {
+		if m, ok := r.meter.(*slots); ok {
+			m.release(s.cells[r.cell:], at, r.cost(q))
+		}
+	}
+}
