@@ -16,6 +16,13 @@ const (
 	SourceCluster = "cluster" // the nodes' common store; limits.file only seeds it
 )
 
+// When the addresses printed at start carry tokens.
+const (
+	PrintAuto   = "auto" // on a terminal
+	PrintAlways = "always"
+	PrintNever  = "never"
+)
+
 // Config is everything an operator can set. [Settings] documents each field: unit, default and meaning.
 type Config struct {
 	Addr           string
@@ -34,6 +41,7 @@ type Config struct {
 	Limits         Limits
 	Sessions       Sessions
 	DrainTimeout   time.Duration
+	PrintTokens    string
 	Log            Log
 }
 
@@ -57,6 +65,7 @@ type Auth struct {
 // Rooms bounds what rooms there may be and what is said in them.
 type Rooms struct {
 	AutoCreate    bool
+	CreateRate    int
 	Max           int
 	Idle          time.Duration
 	Tick          time.Duration

@@ -61,7 +61,7 @@ func TestNamesAreUnique(t *testing.T) {
 }
 
 func TestDefaultsAreValid(t *testing.T) {
-	c, err := Load(nil, nil)
+	c, err := Load(nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ gifts: [{id: pin, name: Pin, price: 2}]
 tls:
 `)
 	env := []string{"LIVEROOM_CONFIG=" + file, "LIVEROOM_ADDR=:9100", "LIVEROOM_ROOMS_MAX=8", "HOME=/root"}
-	c, err := Load([]string{"-rooms-max", "9", "-origins=https://b.example,https://c.example"}, env)
+	c, err := Load([]string{"-rooms-max", "9", "-origins=https://b.example,https://c.example"}, env, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,10 +102,10 @@ tls:
 	if want := []protocol.CatalogueGift{{ID: "pin", Name: "Pin", Price: 2}}; !reflect.DeepEqual(c.Gifts, want) {
 		t.Errorf("gifts %+v", c.Gifts)
 	}
-	if c, err = Load([]string{"-rooms-auto-create"}, env); err != nil || !c.Rooms.AutoCreate {
+	if c, err = Load([]string{"-rooms-auto-create"}, env, nil); err != nil || !c.Rooms.AutoCreate {
 		t.Errorf("a bare boolean flag: %v %v", c.Rooms.AutoCreate, err)
 	}
-	if c, err = Load(nil, []string{`LIVEROOM_GIFTS=[{id: cup, name: Cup, price: 3}]`}); err != nil || c.Gifts[0].ID != "cup" {
+	if c, err = Load(nil, []string{`LIVEROOM_GIFTS=[{id: cup, name: Cup, price: 3}]`}, nil); err != nil || c.Gifts[0].ID != "cup" {
 		t.Errorf("gifts by environment: %+v %v", c.Gifts, err)
 	}
 }
@@ -141,7 +141,7 @@ func TestFaultsNamePathAllowedReceived(t *testing.T) {
 			if tc.file != "" {
 				args = append([]string{"-config", write(t, tc.file)}, args...)
 			}
-			_, err := Load(args, tc.env)
+			_, err := Load(args, tc.env, nil)
 			var faults Faults
 			if !errors.As(err, &faults) {
 				t.Fatalf("got %v", err)
@@ -162,7 +162,7 @@ func TestFaultsNamePathAllowedReceived(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	if _, err := Load([]string{"-help"}, nil); !errors.Is(err, ErrHelp) {
+	if _, err := Load([]string{"-help"}, nil, nil); !errors.Is(err, ErrHelp) {
 		t.Fatalf("got %v", err)
 	}
 	var b strings.Builder
@@ -179,7 +179,7 @@ func FuzzFile(f *testing.F) {
 	f.Add("tls: {cert: a, key: b}\ngifts: [{id: a, name: b, price: 1}]\n")
 	f.Add("a: &a [*a]\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := Load([]string{"-config", write(t, text)}, nil)
+		c, err := Load([]string{"-config", write(t, text)}, nil, nil)
 		if err == nil {
 			if faults := c.Validate(); len(faults) != 0 {
 				t.Fatalf("accepted with faults: %v", faults)

@@ -19,10 +19,11 @@ import (
 var ErrHelp = flag.ErrHelp
 
 // Load reads the configuration from args (flags alone) and environ (as [os.Environ] gives it), and the file that one of
-// them names. The error is [ErrHelp], or [Faults] with everything that is wrong.
-func Load(args, environ []string) (Config, error) {
+// them names. A subcommand may define flags of its own in extra, which is nil otherwise. The error is [ErrHelp], or
+// [Faults] with everything that is wrong.
+func Load(args, environ []string, extra func(*flag.FlagSet)) (Config, error) {
 	l := loader{k: koanf.New("."), source: map[string]string{}}
-	flags, err := l.flags(args)
+	flags, err := l.flags(args, extra)
 	if err != nil {
 		return Config{}, err
 	}
@@ -78,10 +79,13 @@ func defaults() map[string]any {
 }
 
 // flags parses the arguments into the values that were given.
-func (l *loader) flags(args []string) (map[string]any, error) {
+func (l *loader) flags(args []string, extra func(*flag.FlagSet)) (map[string]any, error) {
 	out := map[string]any{}
 	set := flag.NewFlagSet("liveserver", flag.ContinueOnError)
 	set.SetOutput(io.Discard)
+	if extra != nil {
+		extra(set)
+	}
 	set.Func(fileFlag, "", func(v string) error { out[fileFlag] = v; return nil })
 	for _, s := range Settings() {
 		put := func(v string) error { out[s.Key] = v; return nil }

@@ -38,6 +38,7 @@ func (c Config) Validate() Faults {
 	if c.Limits.Source == SourceCluster {
 		v.add("limits.source", "file: a common store of rules is not in this version", quote(c.Limits.Source))
 	}
+	v.oneOf("print_tokens", c.PrintTokens, PrintAuto, PrintAlways, PrintNever)
 	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	v.oneOf("log.format", c.Log.Format, "json", "text")
 	return v.faults
@@ -147,6 +148,7 @@ func (v *validator) gifts(list []protocol.CatalogueGift) {
 }
 
 func (v *validator) numbers(c Config) {
+	v.count("rooms.create_rate", c.Rooms.CreateRate, 0, 100_000)
 	v.count("rooms.max", c.Rooms.Max, 1, 1_000_000)
 	v.count("rooms.text_graphemes", c.Rooms.TextGraphemes, 1, 500)
 	v.count("sessions.max", c.Sessions.Max, 1, 10_000_000)

@@ -22,7 +22,7 @@ export class Danmaku {
 
   constructor(layer, { signal }) {
     this.#layer = layer;
-    this.#wake = frames((now) => this.#offer(now), signal);
+    this.#wake = frames(() => this.#offer(), signal);
     const resizes = new ResizeObserver(() => this.#resize());
     resizes.observe(layer);
     signal.addEventListener("abort", () => resizes.disconnect());
@@ -58,7 +58,8 @@ export class Danmaku {
     for (const flight of this.#flying) if (flight.mid === mid) flight.motion.finish();
   }
 
-  #offer(now) {
+  #offer() {
+    const now = performance.now();
     this.#waiting.offer((item) => this.#launch(item, now), now);
     return this.#waiting.size > 0;
   }
@@ -75,12 +76,8 @@ export class Danmaku {
     node.textContent = item.text;
     node.style.color = item.color ?? "";
     const y = Math.round(place.row * font * LINE);
-    const motion = node.animate(path(mode, width, w, y), { duration: place.durationMs, fill: "both" });
-    // The lane counts from this frame; an animation left to itself would start when the browser gets to it, and a busy one
-    // would let texts overlap.
-    motion.startTime = now;
-    const flight = { node, motion, mid: item.mid };
-    motion.onfinish = () => this.#land(flight);
+    const flight = { node, mid: item.mid, motion: node.animate(path(mode, width, w, y), { duration: place.durationMs, fill: "both" }) };
+    flight.motion.onfinish = () => this.#land(flight);
     this.#flying.add(flight);
     this.#layer.append(node);
     return true;

@@ -1,0 +1,54 @@
+# liveroom: a live-room realtime server. `make run` needs Go alone; `make test` also needs gcc, Node 20 and Chromium.
+GO       ?= go
+DATA_DIR ?= ./data
+FLAGS    ?=
+FUZZTIME ?= 10s
+
+.DEFAULT_GOAL := build
+.PHONY: build run test lint gotest jstest bench fuzz chromium node clean
+
+build:
+	$(GO) build -trimpath -o bin/liveserver ./cmd/liveserver
+
+# One node with everything inside, and its addresses with tokens. More flags: make run FLAGS='-addr :9000'
+run: build
+	@exec ./bin/liveserver -data-dir $(DATA_DIR) -print-tokens always $(FLAGS)
+
+test: chromium node lint jstest gotest
+
+lint:
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "run gofmt on:" $$unformatted; exit 1; fi
+	$(GO) vet ./...
+
+gotest:
+	$(GO) test -race -shuffle=on -timeout 15m ./...
+
+jstest: node
+	node --test web/test/*.test.js
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# Every fuzz target for $(FUZZTIME) each.
+fuzz:
+	@for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+	    echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+	  done; \
+	done
+
+# The browser of the page tests: taken where it is, installed from Debian's packages where that may be done.
+chromium:
+	@for b in chromium chromium-browser google-chrome headless-shell; do command -v $$b >/dev/null 2>&1 && exit 0; done; \
+	if ! command -v apt-get >/dev/null 2>&1; then echo "make test needs Chromium: please install it" >&2; exit 1; fi; \
+	if [ "$$(id -u)" = 0 ]; then asroot=; \
+	elif sudo -n true 2>/dev/null; then asroot=sudo; \
+	else echo "make test needs Chromium: sudo apt-get install chromium" >&2; exit 1; fi; \
+	$$asroot apt-get update -q && $$asroot env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends chromium
+
+node:
+	@command -v node >/dev/null 2>&1 || { echo "make test needs Node 20 or newer: sudo apt-get install nodejs" >&2; exit 1; }
+
+clean:
+	rm -rf bin

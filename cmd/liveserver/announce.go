@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"liveroom/internal/config"
+	"liveroom/internal/token"
+	"liveroom/protocol"
+)
+
+const (
+	// printedRoom is the room of the addresses printed at start.
+	printedRoom = "demo"
+	// printedTTL is how long the printed tokens are good for.
+	printedTTL = 12 * time.Hour
+)
+
+// announce prints where people find the server. A token stands in the fragment, which browsers keep to themselves.
+func announce(w io.Writer, cfg config.Config, ln *listeners, authority *token.Authority) error {
+	viewer := publicURL(cfg, ln.main.Addr())
+	admin := "http://" + reachable(ln.admin.Addr())
+	host, adminPage := viewer+"/host/"+printedRoom, admin+"/"
+	if withTokens(cfg.PrintTokens, w) {
+		hostToken, err := authority.Issue(token.Identity{User: "host", Name: "Host", Role: protocol.RoleHost, Rooms: []string{printedRoom}}, printedTTL)
+		if err != nil {
+			return err
+		}
+		adminToken, err := authority.Issue(token.Identity{User: "admin", Name: "Admin", Role: protocol.RoleAdmin}, printedTTL)
+		if err != nil {
+			return err
+		}
+		host, adminPage = host+"#token="+hostToken, adminPage+"#token="+adminToken
+	}
+	_, err := fmt.Fprintf(w, "\nliveroom is up.\n\n  viewer  %s/room/%s\n  host    %s\n  admin   %s\n\nAll rooms: %s/   Ctrl-C stops.\n\n",
+		viewer, printedRoom, host, adminPage, viewer)
+	return err
+}
+
+// withTokens answers print_tokens for this output.
+func withTokens(mode string, w io.Writer) bool {
+	if mode != config.PrintAuto {
+		return mode == config.PrintAlways
+	}
+	f, isFile := w.(*os.File)
+	if !isFile {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+func publicURL(cfg config.Config, addr net.Addr) string {
+	if cfg.PublicURL != "" {
+		return strings.TrimSuffix(cfg.PublicURL, "/")
+	}
+	scheme := "http://"
+	if cfg.TLS.Enabled() {
+		scheme = "https://"
+	}
+	return scheme + reachable(addr)
+}
+
+// reachable turns a listening address into one a browser on this machine can open.
+func reachable(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return addr.String()
+	}
+	return net.JoinHostPort("localhost", fmt.Sprint(tcp.Port))
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"net/netip"
+	"time"
+
+	"liveroom/internal/config"
+	"liveroom/limit"
+	"liveroom/protocol"
+)
+
+// arrivals decides whether an address may connect now. An address pays for itself and for the network around it.
+type arrivals struct {
+	gate  *limit.Gate
+	hosts *limit.Table[netip.Prefix]
+	nets  *limit.Table[netip.Prefix]
+}
+
+// maxAddresses bounds the addresses and the networks that are remembered at a time. Each is forgotten once its buckets
+// are full again; 100,000 cost about 20 MB.
+const maxAddresses = 100_000
+
+// fullRetry is the wait told when every place for an address is taken by a live one.
+const fullRetry = 5 * time.Second
+
+func newArrivals(gate *limit.Gate) *arrivals {
+	return &arrivals{
+		gate:  gate,
+		hosts: limit.NewTable[netip.Prefix](limit.ScopeIP, maxAddresses),
+		nets:  limit.NewTable[netip.Prefix](limit.ScopeNet, maxAddresses),
+	}
+}
+
+// admit implements conn.Config.Admit.
+func (a *arrivals) admit(addr netip.Addr) (retry time.Duration, ok bool) {
+	now := a.gate.Now()
+	host, ok := a.hosts.Acquire(now, limit.HostPrefix(addr))
+	if !ok {
+		return limit.Jitter(fullRetry), false
+	}
+	defer a.hosts.Release(host)
+	network, ok := a.nets.Acquire(now, limit.NetPrefix(addr))
+	if !ok {
+		return limit.Jitter(fullRetry), false
+	}
+	defer a.nets.Release(network)
+	d := a.gate.Decide(now, &limit.Request{Action: limit.Connect, Addr: addr}, &host.Subject, &network.Subject)
+	if d.Verdict == limit.Allow {
+		return 0, true
+	}
+	return limit.Jitter(d.RetryAfter), false
+}
+
+// newRooms bounds how fast one network makes rooms that nobody has seen before. Its rule is not in the operator's set:
+// it guards the node's memory and the store, and must hold whatever limits.file says.
+type newRooms struct {
+	auto bool        // a room may come to be by joining it at all
+	gate *limit.Gate // nil: unbounded
+	nets *limit.Table[netip.Prefix]
+}
+
+// createBurst is how many seconds' worth of rooms a network may make at once.
+const createBurst = 40
+
+func newNewRooms(clock limit.Clock, c config.Rooms) (*newRooms, error) {
+	if c.CreateRate == 0 || !c.AutoCreate {
+		return &newRooms{auto: c.AutoCreate}, nil
+	}
+	perSecond := int64(c.CreateRate)
+	set := limit.Spec{Rules: []limit.Rule{{
+		Name: "room-create", Action: limit.StringList{limit.Join.String()}, Scope: limit.ScopeNet.String(),
+		Limit: limit.Limit{Rate: perSecond, Burst: perSecond * createBurst},
+	}}}
+	rules, err := set.Compile()
+	if err != nil {
+		return nil, err
+	}
+	return &newRooms{auto: true, gate: limit.NewGate(rules, clock), nets: limit.NewTable[netip.Prefix](limit.ScopeNet, maxAddresses)}, nil
+}
+
+// admit returns why addr may make no room now, nil when it may.
+func (n *newRooms) admit(addr netip.Addr) *protocol.Error {
+	if !n.auto {
+		return &protocol.Error{Reason: protocol.ReasonNotFound, Detail: "room"}
+	}
+	if n.gate == nil {
+		return nil
+	}
+	now := n.gate.Now()
+	network, ok := n.nets.Acquire(now, limit.NetPrefix(addr))
+	if !ok {
+		return &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(fullRetry)}
+	}
+	defer n.nets.Release(network)
+	d := n.gate.Decide(now, &limit.Request{Action: limit.Join, Addr: addr}, &network.Subject)
+	if d.Verdict == limit.Allow {
+		return nil
+	}
+	return &protocol.Error{Reason: protocol.ReasonRateLimited, Scope: d.Scope.String(), Rule: d.Rule, RetryAfter: limit.Jitter(d.RetryAfter)}
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"liveroom/fanout"
+	"liveroom/protocol"
+	"liveroom/room"
+)
+
+// bus lets rooms speak to the fabric: the same calls, with the errors of the one turned into those of the other.
+type bus struct{ *fanout.Fabric }
+
+var _ room.Bus = bus{}
+
+// Subscribe implements [room.Publisher].
+func (b bus) Subscribe(ctx context.Context, id string, feed room.Feed) (o room.Opening, stop func(), err error) {
+	sub, err := b.Fabric.Subscribe(ctx, id, feed)
+	if err != nil {
+		return o, nil, err
+	}
+	return room.Opening(sub.Opening()), sub.Close, nil
+}
+
+// StoreGift implements [room.Ledger].
+func (b bus) StoreGift(ctx context.Context, id, user, request string, event []byte) (protocol.Receipt, error) {
+	receipt, err := b.Fabric.StoreGift(ctx, id, user, request, event)
+	return receipt, busError(err)
+}
+
+// Recent implements [room.Archive].
+func (b bus) Recent(ctx context.Context, id string, since time.Time, limit int) ([][]byte, error) {
+	recent, err := b.Fabric.Recent(ctx, id, since, limit)
+	if err != nil {
+		return nil, err
+	}
+	events := make([][]byte, len(recent))
+	for i, r := range recent {
+		events[i] = r.Event
+	}
+	return events, nil
+}
+
+// PutSettings implements [room.SettingsStore].
+func (b bus) PutSettings(ctx context.Context, id string, value []byte, revision uint64) (uint64, error) {
+	next, err := b.Fabric.PutSettings(ctx, id, value, revision)
+	return next, busError(err)
+}
+
+func busError(err error) error {
+	switch {
+	case errors.Is(err, fanout.ErrRefused), errors.Is(err, fanout.ErrDisconnected), errors.Is(err, fanout.ErrClosed):
+		return fmt.Errorf("%w: %w", room.ErrRefused, err)
+	case errors.Is(err, fanout.ErrConflict):
+		return fmt.Errorf("%w: %w", room.ErrConflict, err)
+	}
+	return err
+}

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"liveroom/internal/config"
+)
+
+// check reads everything a start would read and starts nothing.
+func check(args []string, stdout io.Writer, environ []string) error {
+	cfg, err := config.Load(args, environ, nil)
+	if err != nil {
+		return err
+	}
+	rules, err := loadRules(cfg.Limits)
+	if err != nil {
+		return err
+	}
+	if _, err := loadTLS(cfg.TLS); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "The configuration is valid: %d gifts, %d limit rules (version %d).\n", len(cfg.Gifts), len(rules.All()), rules.Version())
+	return err
+}

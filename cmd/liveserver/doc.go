@@ -1,0 +1,14 @@
+// Command liveserver is a live-room server: viewers' sockets, pages, the HTTP API and the operators' listener, on one
+// binary that starts with nothing around it.
+//
+//	liveserver [serve] [flags]     run the server until SIGTERM or SIGINT
+//	liveserver token [flags]       print a signed token
+//	liveserver check -config F     validate a configuration without starting
+//	liveserver version             print what was built
+//
+// The one idea: this package wires and owns life and death, nothing else. It makes every part, hands each the narrow
+// interface it asks for, and takes them down in the reverse order. All behaviour lives in the parts.
+//
+// Concurrency: [run] owns every goroutine it starts and returns after the last one ended. A second signal ends the
+// process at once.
+package main

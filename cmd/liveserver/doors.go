@@ -1,0 +1,65 @@
+package main
+
+import (
+	"crypto/tls"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"liveroom/conn"
+	"liveroom/internal/api"
+	"liveroom/internal/site"
+	"liveroom/limit"
+	"liveroom/protocol"
+	"liveroom/web"
+)
+
+// maxPongTimeout is how long a ping may stay without an answer; never longer than the heartbeat itself.
+const maxPongTimeout = 10 * time.Second
+
+// openDoors makes what people come in by: sockets, pages, API.
+func (n *node) openDoors(certificate *tls.Config, reg *prometheus.Registry) error {
+	pages, err := site.New(web.Demo(), web.Client())
+	if err != nil {
+		return err
+	}
+	clientAddr := func(r *http.Request) netip.Addr { return limit.ClientAddr(r, n.cfg.TrustedProxies) }
+	arrivals := newArrivals(n.gate)
+	created, err := newNewRooms(n.gate.Now, n.cfg.Rooms)
+	if err != nil {
+		return err
+	}
+	n.acceptor, err = conn.NewAcceptor(conn.Config{
+		Origins: n.cfg.Origins, MaxSessions: n.cfg.Sessions.Max,
+		HelloTimeout: n.cfg.Sessions.HelloTimeout, Heartbeat: n.cfg.Sessions.Heartbeat, WriteTimeout: n.cfg.Sessions.WriteTimeout,
+		PongTimeout: min(maxPongTimeout, n.cfg.Sessions.Heartbeat), ClientAddr: clientAddr, Admit: arrivals.admit, Meter: &frameMeter{gate: n.gate},
+		Metrics: conn.NewMetrics(reg), Logger: n.log,
+	}, &lobby{tokens: n.tokens, hub: n.hub, guests: n.cfg.Auth.Guests, created: created})
+	if err != nil {
+		return err
+	}
+	calls := api.New(api.Config{
+		Hub: n.hub, Ledger: n.fabric, Tokens: n.tokens, Gate: n.gate, ClientAddr: clientAddr, Create: created.admit,
+		Origins: n.cfg.Origins, Guests: n.cfg.Auth.Guests, Log: n.log,
+	})
+	n.main = viewerServer(pages, calls, n.acceptor, certificate, n.log)
+	n.admin = adminServer(pages, calls, n.health, reg, n.log)
+	return nil
+}
+
+// frameMeter spends each frame on its connection's bucket before the frame is parsed.
+type frameMeter struct{ gate *limit.Gate }
+
+var _ conn.Meter = (*frameMeter)(nil)
+
+// Frame implements [conn.Meter].
+func (m *frameMeter) Frame(s *conn.Session) (*protocol.Error, *protocol.Refusal) {
+	now := m.gate.Now()
+	d := m.gate.Decide(now, &limit.Request{Action: limit.Frame, Addr: s.Addr()}, s.Subject())
+	if d.Verdict != limit.Reject {
+		return nil, nil
+	}
+	return &protocol.Error{Reason: protocol.ReasonRateLimited, Scope: d.Scope.String(), Rule: d.Rule, RetryAfter: limit.Jitter(d.RetryAfter)}, nil
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+const (
+	// closeTimeout bounds what follows the drain: requests under way, likes, the store.
+	closeTimeout = 10 * time.Second
+	// partTimeout is how long after the last close frame a client may take to answer it.
+	partTimeout = 5 * time.Second
+)
+
+// serveOn serves one listener until the server is shut down.
+func (n *node) serveOn(s *http.Server, ln net.Listener, overTLS bool) {
+	n.running.Go(func() {
+		var err error
+		if overTLS {
+			err = s.ServeTLS(ln, "", "")
+		} else {
+			err = s.Serve(ln)
+		}
+		if !errors.Is(err, http.ErrServerClosed) {
+			n.failed <- fmt.Errorf("serve %s: %w", ln.Addr(), err)
+		}
+	})
+}
+
+// wait returns when ctx ends, or with why a server ended by itself.
+func (n *node) wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		n.log.Info("draining", "over", n.cfg.DrainTimeout.String())
+		return nil
+	case err := <-n.failed:
+		return err
+	}
+}
+
+// drain takes the node down so that nobody loses anything: not ready any more, no new connections, every client sent
+// away with a time to come back, likes stored, the store closed. The admin listener goes last, so the drain can be
+// watched.
+func (n *node) drain() error {
+	n.health.draining.Store(true)
+	var faults []error
+	within := func(d time.Duration, what string, f func(context.Context) error) {
+		ctx, cancel := context.WithTimeout(context.Background(), d)
+		defer cancel()
+		if err := f(ctx); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", what, err))
+		}
+	}
+	within(closeTimeout, "end requests", n.main.Shutdown)
+	window := n.cfg.DrainTimeout
+	within(window+partTimeout, "send clients away", func(ctx context.Context) error { return n.acceptor.Shutdown(ctx, window) })
+	within(closeTimeout, "close rooms", n.hub.Close)
+	within(closeTimeout, "close the store", n.fabric.Close)
+	n.stop()
+	within(closeTimeout, "end the admin listener", n.admin.Shutdown)
+	n.running.Wait()
+	err := errors.Join(faults...)
+	n.log.Info("stopped", "err", err)
+	return err
+}
+
+// abandon undoes a start that failed half-way.
+func (n *node) abandon() {
+	n.stop()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if n.acceptor != nil {
+		n.logFailure("close sockets", n.acceptor.Shutdown(ctx, 0))
+	}
+	if n.hub != nil {
+		n.logFailure("close rooms", n.hub.Close(ctx))
+	}
+	if n.fabric != nil {
+		n.logFailure("close the store", n.fabric.Close(ctx))
+	}
+	if n.ln != nil {
+		n.ln.close()
+	}
+}
+
+func (n *node) logFailure(what string, err error) {
+	if err != nil {
+		n.log.Warn(what, "err", err)
+	}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"liveroom/conn"
+	"liveroom/internal/token"
+	"liveroom/protocol"
+	"liveroom/room"
+)
+
+// lobby seats sockets: it finds out who somebody is and lets the hub decide about the room.
+type lobby struct {
+	tokens  *token.Authority
+	hub     *room.Hub
+	guests  bool
+	created *newRooms
+}
+
+var _ conn.Lobby = (*lobby)(nil)
+
+// Hello implements [conn.Lobby].
+func (l *lobby) Hello(ctx context.Context, s *conn.Session, r *protocol.Request) (conn.Seat, *protocol.Refusal) {
+	who, guestToken, refusal := l.identify(r.Token)
+	if refusal != nil {
+		return nil, refusal
+	}
+	if !who.Allows(r.Room) {
+		return nil, &protocol.Refusal{Code: protocol.CloseForbidden, Detail: "token is for other rooms"}
+	}
+	m, refusal := l.hub.Join(ctx, room.JoinRequest{
+		Session: s, SessionID: s.ID(), Order: s.Order(), Conn: s.Subject(), Addr: s.Addr(), Lang: s.Lang(),
+		Hello: r, Who: identityOf(who), GuestToken: guestToken,
+		Create: func() *protocol.Error { return l.created.admit(s.Addr()) },
+	})
+	if refusal != nil {
+		return nil, refusal
+	}
+	return m, nil
+}
+
+// identify reads the hello's token. Without one a guest is made where guests are allowed; a guest's token is renewed.
+func (l *lobby) identify(signed string) (who token.Identity, guestToken string, refusal *protocol.Refusal) {
+	if signed == "" {
+		if !l.guests {
+			return who, "", &protocol.Refusal{Code: protocol.CloseToken, Detail: "a token is needed"}
+		}
+		who, guestToken = l.tokens.NewGuest()
+		return who, guestToken, nil
+	}
+	who, err := l.tokens.Verify(signed)
+	if err == nil && who.Guest && !l.guests {
+		return who, "", &protocol.Refusal{Code: protocol.CloseToken, Detail: "guests are not admitted"}
+	}
+	if err != nil {
+		return who, "", &protocol.Refusal{Code: protocol.CloseToken, Detail: err.Error()}
+	}
+	if who.Guest {
+		who, guestToken = l.tokens.RenewGuest(who)
+	}
+	return who, guestToken, nil
+}
+
+// verify reads a token that a member offers in place of its own.
+func (n *node) verify(roomID, signed string) (room.Identity, *protocol.Error) {
+	who, err := n.tokens.Verify(signed)
+	if err != nil {
+		return room.Identity{}, &protocol.Error{Reason: protocol.ReasonUnauthenticated, Detail: "token: " + err.Error()}
+	}
+	if !who.Allows(roomID) {
+		return room.Identity{}, &protocol.Error{Reason: protocol.ReasonForbidden, Detail: "token: for other rooms"}
+	}
+	return identityOf(who), nil
+}
+
+// identityOf is who a token names, as a room knows somebody. The socket outlives the token by expiryGrace, in which a
+// client can still refresh it.
+func identityOf(i token.Identity) room.Identity {
+	return room.Identity{User: i.User, Name: i.Name, Role: i.Role, Expires: i.Expires.Add(expiryGrace)}
+}
+
+// expiryGrace equals the leeway that the clocks of platform and server are given when a token is verified.
+const expiryGrace = 2 * time.Second

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"liveroom/conn"
+	"liveroom/fanout"
+	"liveroom/internal/config"
+	"liveroom/internal/token"
+	"liveroom/limit"
+	"liveroom/room"
+)
+
+// node is one running server: every part, in the order in which they were made.
+type node struct {
+	// Fixed after start.
+	cfg      config.Config
+	log      *slog.Logger
+	ln       *listeners
+	tokens   *token.Authority
+	gate     *limit.Gate
+	fabric   *fanout.Fabric
+	hub      *room.Hub
+	acceptor *conn.Acceptor
+	health   *health
+	main     *http.Server
+	admin    *http.Server
+
+	stop    context.CancelFunc // ends the background goroutines
+	running sync.WaitGroup     // servers and background goroutines
+	failed  chan error         // what a server ended with although nobody stopped it; one place per server
+}
+
+// start makes every part and begins to serve. On an error nothing is left behind.
+func start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *node, err error) {
+	rules, err := loadRules(cfg.Limits)
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := loadTLS(cfg.TLS)
+	if err != nil {
+		return nil, err
+	}
+	if err := prepareDataDir(cfg.DataDir); err != nil {
+		return nil, err
+	}
+	n := &node{cfg: cfg, log: log, failed: make(chan error, 2)}
+	background, stop := context.WithCancel(context.Background())
+	n.stop = stop
+	defer func() {
+		if err != nil {
+			n.abandon()
+		}
+	}()
+	if n.ln, err = listen(cfg); err != nil {
+		return nil, err
+	}
+	if n.tokens, err = newAuthority(background, cfg, cfg.Auth.JWKSURL, log); err != nil {
+		return nil, err
+	}
+	reg := newRegistry()
+	if err = n.openRooms(ctx, rules, reg); err != nil {
+		return nil, err
+	}
+	if err = n.openDoors(certificate, reg); err != nil {
+		return nil, err
+	}
+	n.running.Go(func() { n.health.watch(background) })
+	n.serveOn(n.main, n.ln.main, certificate != nil)
+	n.serveOn(n.admin, n.ln.admin, false)
+	return n, nil
+}
+
+func newRegistry() *prometheus.Registry {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return reg
+}
+
+// openRooms makes what rooms need: the gate, the fabric between nodes, the hub.
+func (n *node) openRooms(ctx context.Context, rules *limit.Rules, reg *prometheus.Registry) error {
+	n.gate = limit.NewGate(rules, limit.NewClock())
+	reg.MustRegister(newLimitMetrics(n.gate))
+	newClusterMetrics(reg).WithLabelValues("ok").Inc()
+	said := &allowances{gate: n.gate}
+	fabric, err := fanout.Open(ctx, fanout.Config{NodeID: n.cfg.NodeID, DataDir: n.cfg.DataDir, Metrics: fanout.NewMetrics(reg)}, n.log)
+	if err != nil {
+		return config.Fault{Path: "data_dir", Allowed: "a directory that the embedded NATS server can use", Received: err.Error()}
+	}
+	n.fabric = fabric
+	n.health = newHealth(n.cfg.NodeID, func() error { return fabric.Health().Err() }, reg)
+	n.hub, err = room.New(room.Config{
+		Bus: bus{fabric}, Gate: n.gate, Verify: n.verify, Allowances: said.of, Elsewhere: fabric.Online,
+		Gifts: n.cfg.Gifts, Node: n.cfg.NodeID, Log: n.log, Metrics: room.NewMetrics(reg),
+		AutoCreate: true, // whoever opens a room is asked by newRooms
+		GuestGifts: n.cfg.Auth.GuestGifts,
+		MaxRooms:   n.cfg.Rooms.Max, MaxText: n.cfg.Rooms.TextGraphemes, Tick: n.cfg.Rooms.Tick, RoomIdle: n.cfg.Rooms.Idle,
+		Heartbeat: n.cfg.Sessions.Heartbeat,
+	})
+	if err != nil {
+		return err
+	}
+	fabric.Announce(n.audiences)
+	return nil
+}
+
+// audiences yields the rooms of this node for the others to count.
+func (n *node) audiences() iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		for _, r := range n.hub.Rooms() {
+			if r.Here > 0 && !yield(r.ID, r.Here) {
+				return
+			}
+		}
+	}
+}

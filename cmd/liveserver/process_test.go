@@ -1,0 +1,49 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+)
+
+// process is a liveserver in a process of its own.
+type process struct {
+	server
+	cmd *exec.Cmd
+}
+
+// startProcess runs the server as its own process, which can be killed.
+func startProcess(t *testing.T, dir string, args ...string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(os.Args[0], append(serverArgs(dir), args...)...)}
+	stdout, logs := &lines{}, &lines{}
+	p.logs = logs
+	p.cmd.Env = []string{asMain + "=1", "HOME=" + t.TempDir()}
+	p.cmd.Stdout, p.cmd.Stderr = stdout, logs
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	var err error
+	go func() {
+		defer close(done)
+		err = p.cmd.Wait()
+	}()
+	p.stop = func() error { <-done; return err }
+	t.Cleanup(func() {
+		p.signal(syscall.SIGKILL)
+		<-done
+	})
+	p.readAddresses(t, stdout, done)
+	return p
+}
+
+// signal sends one to the process; it may be gone already.
+func (p *process) signal(s os.Signal) { _ = p.cmd.Process.Signal(s) }
+
+// kill ends the process without a chance to clean up.
+func (p *process) kill() {
+	p.signal(syscall.SIGKILL)
+	_ = p.stop() // "signal: killed", as asked
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"liveroom/internal/config"
+)
+
+// run is the whole program. It returns when the subcommand is done, which for serve is after ctx ended or a signal
+// came, and everything was taken down. environ is the environment as os.Environ gives it: a single look-up could not
+// find a misspelt variable.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ []string) error {
+	command := "serve"
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		command, args = args[0], args[1:]
+	}
+	var err error
+	switch command {
+	case "serve":
+		err = serve(ctx, args, stdout, stderr, environ)
+	case "token":
+		err = printToken(ctx, args, stdout, environ)
+	case "check":
+		err = check(args, stdout, environ)
+	case "version":
+		_, err = fmt.Fprintln(stdout, version())
+	case "help":
+		err = config.ErrHelp
+	default:
+		return config.Faults{{Path: "command", Allowed: "serve, token, check or version", Received: fmt.Sprintf("%q", command)}}
+	}
+	if errors.Is(err, config.ErrHelp) {
+		usage(stdout)
+		return nil
+	}
+	return err
+}
+
+func usage(w io.Writer) {
+	fmt.Fprint(w, `liveserver is a live-room server.
+
+  liveserver [serve] [flags]   run the server until SIGTERM or SIGINT
+  liveserver token [flags]     print a signed token: -sub U -role viewer|host|moderator|service|admin
+                               -rooms a,b or '*' -name N -ttl 12h
+  liveserver check [flags]     validate a configuration without starting
+  liveserver version           print what was built
+
+A flag wins over the environment, which wins over the file, which wins over the default.
+
+`)
+	config.Usage(w)
+}

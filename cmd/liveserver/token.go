@@ -1,0 +1,69 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"liveroom/internal/config"
+	"liveroom/internal/token"
+	"liveroom/protocol"
+)
+
+// printToken signs a token with the secret of the configuration or of its data directory.
+func printToken(ctx context.Context, args []string, stdout io.Writer, environ []string) error {
+	var sub, name, role, rooms string
+	var ttl time.Duration
+	cfg, err := config.Load(args, environ, func(set *flag.FlagSet) {
+		set.StringVar(&sub, "sub", "", "")
+		set.StringVar(&name, "name", "", "")
+		set.StringVar(&role, "role", string(protocol.RoleViewer), "")
+		set.StringVar(&rooms, "rooms", "", "")
+		set.DurationVar(&ttl, "ttl", 12*time.Hour, "")
+	})
+	if err != nil {
+		return err
+	}
+	authority, err := newAuthority(ctx, cfg, "", slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	who := token.Identity{
+		User: cmp.Or(sub, role), Name: name, Role: protocol.Role(role),
+		Rooms: strings.FieldsFunc(rooms, func(r rune) bool { return r == ',' || r == ' ' }),
+	}
+	signed, err := authority.Issue(who, ttl)
+	if errors.Is(err, token.ErrClaims) {
+		return config.Fault{
+			Path:     "token",
+			Allowed:  "a -sub of A-Z a-z 0-9 _ . : @ - that is no guest's, a known -role, -rooms for a host or moderator, a -ttl above 0",
+			Received: err.Error(),
+		}
+	}
+	if err == nil {
+		_, err = fmt.Fprintln(stdout, signed)
+	}
+	return err
+}
+
+// newAuthority makes the authority over tokens; without a configured secret it keeps one in the data directory. jwks is
+// the key set to verify by, "" for none.
+func newAuthority(ctx context.Context, cfg config.Config, jwks string, log *slog.Logger) (*token.Authority, error) {
+	secret := cfg.Auth.Secret
+	if secret == "" {
+		if err := prepareDataDir(cfg.DataDir); err != nil {
+			return nil, err
+		}
+		var err error
+		if secret, err = token.Secret(cfg.DataDir); err != nil {
+			return nil, config.Fault{Path: "data_dir", Allowed: "a directory with a secret, or where one can be kept", Received: err.Error()}
+		}
+	}
+	return token.NewAuthority(ctx, token.Config{Secret: secret, JWKSURL: jwks}, log)
+}

@@ -1,0 +1,117 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"liveroom/internal/token"
+	"liveroom/limit"
+	"liveroom/protocol"
+	"liveroom/room"
+)
+
+// Ledger reads stored gifts.
+type Ledger interface {
+	// Gifts returns at most limit (1 to 1000) gifts of the room with Seq above after, in order.
+	Gifts(ctx context.Context, room string, after uint64, limit int) ([]protocol.StoredGift, error)
+}
+
+// Tokens verifies who a bearer is.
+type Tokens interface {
+	// Verify returns who signed; its error is safe to show.
+	Verify(signed string) (token.Identity, error)
+}
+
+// Config is what the API is made of. Everything is required but Origins, Create and Log.
+type Config struct {
+	Hub        *room.Hub
+	Ledger     Ledger
+	Tokens     Tokens
+	Gate       *limit.Gate
+	ClientAddr func(*http.Request) netip.Addr
+	Origins    []string                              // whose pages may read the answers
+	Guests     bool                                  // whether what viewers see is open to callers without a token
+	Create     func(addr netip.Addr) *protocol.Error // asked before a call makes a room by speaking in it; nil: it may
+	Log        *slog.Logger                          // nil: nothing is logged
+}
+
+// API answers HTTP calls.
+type API struct {
+	// Fixed after construction.
+	hub        *room.Hub
+	ledger     Ledger
+	tokens     Tokens
+	gate       *limit.Gate
+	clientAddr func(*http.Request) netip.Addr
+	create     func(netip.Addr) *protocol.Error
+	origins    []string
+	guests     bool
+	log        *slog.Logger
+
+	keys  *limit.Table[string] // by the token's user
+	hosts *limit.Table[netip.Prefix]
+}
+
+// maxCallers bounds the callers that are remembered at a time, by token and by address; each is forgotten once its
+// buckets are full again.
+const maxCallers = 100_000
+
+// New returns an API over c.
+func New(c Config) *API {
+	a := &API{
+		hub: c.Hub, ledger: c.Ledger, tokens: c.Tokens, gate: c.Gate, clientAddr: c.ClientAddr, create: c.Create,
+		origins: c.Origins, guests: c.Guests, log: c.Log,
+		keys:  limit.NewTable[string](limit.ScopeKey, maxCallers),
+		hosts: limit.NewTable[netip.Prefix](limit.ScopeIP, maxCallers),
+	}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	if a.create == nil {
+		a.create = func(netip.Addr) *protocol.Error { return nil }
+	}
+	return a
+}
+
+// fullRetry is the wait told when every place for a caller is taken by a live one.
+const fullRetry = 5 * time.Second
+
+// spend takes one call from its token's bucket, or from its address' when it has no token.
+func (a *API) spend(r *http.Request, c caller, rt route) *protocol.Error {
+	now := a.gate.Now()
+	q := limit.Request{
+		Action: limit.API, Route: rt.pattern, Role: string(c.Role), User: c.User, Room: r.PathValue("room"), Addr: a.clientAddr(r),
+	}
+	entry, release, ok := a.subject(now, c, q.Addr)
+	if !ok {
+		return &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(fullRetry)}
+	}
+	defer release()
+	d := a.gate.Decide(now, &q, entry)
+	if d.Verdict == limit.Allow {
+		return nil
+	}
+	err := &protocol.Error{Reason: protocol.ReasonRateLimited, Scope: d.Scope.String(), Rule: d.Rule}
+	if d.RetryAfter != limit.Never {
+		err.RetryAfter = limit.Jitter(d.RetryAfter)
+	}
+	return err
+}
+
+func (a *API) subject(now limit.Instant, c caller, addr netip.Addr) (s *limit.Subject, release func(), ok bool) {
+	if c.known {
+		e, ok := a.keys.Acquire(now, c.User)
+		if !ok {
+			return nil, nil, false
+		}
+		return &e.Subject, func() { a.keys.Release(e) }, true
+	}
+	e, ok := a.hosts.Acquire(now, limit.HostPrefix(addr))
+	if !ok {
+		return nil, nil, false
+	}
+	return &e.Subject, func() { a.hosts.Release(e) }, true
+}

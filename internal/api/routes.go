@@ -1,0 +1,105 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"liveroom/protocol"
+)
+
+// Prefix is where the API's routes begin.
+const Prefix = "/api/v1"
+
+// route is one call of the API.
+type route struct {
+	method  string
+	pattern string // below Prefix, with {room} where the call is about one
+	may     permission
+	handle  func(w http.ResponseWriter, r *http.Request, c call)
+}
+
+// call is what every handler is given.
+type call struct {
+	caller
+	room string // a valid id; "" when the route has none
+}
+
+func (a *API) routes() []route {
+	return []route{
+		{http.MethodGet, "/rooms", a.enters, a.listRooms},
+		{http.MethodGet, "/rooms/{room}", a.enters, a.getRoom},
+		{http.MethodPut, "/rooms/{room}", moderates, a.putRoom},
+		{http.MethodPost, "/rooms/{room}/danmaku", speaks, a.postDanmaku},
+		{http.MethodPost, "/rooms/{room}/gifts", speaks, a.postGift},
+		{http.MethodPost, "/rooms/{room}/likes", speaks, a.postLikes},
+		{http.MethodPost, "/rooms/{room}/moderate", moderates, a.postModerate},
+		{http.MethodGet, "/rooms/{room}/gifts", speaks, a.listGifts},
+	}
+}
+
+// Routes lists the registered calls as "METHOD /path", for the test that compares them with the documentation.
+func (a *API) Routes() []string {
+	var out []string
+	for _, rt := range a.routes() {
+		out = append(out, rt.method+" "+rt.pattern)
+	}
+	return out
+}
+
+// Handler returns everything below [Prefix].
+func (a *API) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for _, rt := range a.routes() {
+		mux.Handle(rt.method+" "+Prefix+rt.pattern, a.guard(rt))
+	}
+	known := mux.Handler
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { a.unknown(w, r, known) })
+	return withRequestID(a.withRecover(a.withCORS(mux)))
+}
+
+// guard lets through who is known, within limits and permitted.
+func (a *API) guard(rt route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := call{room: r.PathValue("room")}
+		if strings.Contains(rt.pattern, "{room}") {
+			if err := protocol.CheckRoom("room", c.room); err != nil {
+				a.refuse(w, r, err)
+				return
+			}
+		}
+		var err *protocol.Error
+		if c.caller, err = a.authenticate(r); err == nil {
+			err = a.spend(r, c.caller, rt)
+		}
+		if err == nil && !rt.may(c.caller, c.room) {
+			err = &protocol.Error{Reason: protocol.ReasonForbidden}
+			if !c.known {
+				err.Reason = protocol.ReasonUnauthenticated
+			}
+		}
+		if err != nil {
+			a.refuse(w, r, err)
+			return
+		}
+		rt.handle(w, r, c)
+	})
+}
+
+// unknown answers what no route matches: 405 with the methods that would, else 404.
+func (a *API) unknown(w http.ResponseWriter, r *http.Request, known func(*http.Request) (http.Handler, string)) {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete} {
+		other := *r
+		other.Method = method
+		if _, pattern := known(&other); pattern != "/" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) == 0 {
+		a.refuse(w, r, &protocol.Error{Reason: protocol.ReasonNotFound, Detail: "route"})
+		return
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	err := protocol.BadField("method", strings.Join(allowed, ", "), r.Method)
+	a.answer(w, r, protocol.Ack{Code: http.StatusMethodNotAllowed, Err: err})
+}

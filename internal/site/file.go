@@ -1,0 +1,100 @@
+package site
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+)
+
+// file is one embedded file, ready to be sent.
+type file struct {
+	name        string
+	contentType string
+	etag        string
+	body        []byte
+	zipped      []byte // nil where compressing does not pay
+}
+
+// types are set here, since what the host's mime table says differs from machine to machine.
+var types = map[string]string{
+	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8",
+	".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".png": "image/png", ".webp": "image/webp",
+	".json": "application/json", ".woff2": "font/woff2", ".ico": "image/x-icon", ".webmanifest": "application/manifest+json",
+}
+
+func load(files fs.FS) (map[string]*file, error) {
+	out := map[string]*file{}
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		body, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		out[name] = newFile(name, body)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the pages: %w", err)
+	}
+	return out, nil
+}
+
+func newFile(name string, body []byte) *file {
+	f := &file{name: name, body: body, contentType: types[path.Ext(name)]}
+	if f.contentType == "" {
+		f.contentType = mime.TypeByExtension(path.Ext(name))
+	}
+	if f.contentType == "" {
+		f.contentType = "application/octet-stream"
+	}
+	sum := sha256.Sum256(body)
+	f.etag = `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+	f.zipped = compress(body)
+	return f
+}
+
+// compress returns nil when less than a tenth would be saved.
+func compress(body []byte) []byte {
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		panic("site: " + err.Error()) // the level is a constant of the package
+	}
+	if _, err := z.Write(body); err != nil || z.Close() != nil || b.Len() > len(body)*9/10 {
+		return nil
+	}
+	return b.Bytes()
+}
+
+func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Type", f.contentType)
+	h.Set("Cache-Control", "no-cache") // keep it, but ask each time: files have no version in their names
+	body, etag := f.body, f.etag
+	if f.zipped != nil {
+		h.Set("Vary", "Accept-Encoding")
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			h.Set("Content-Encoding", "gzip")
+			body, etag = f.zipped, strings.TrimSuffix(f.etag, `"`)+`-gz"` // a strong ETag names the very bytes
+		}
+	}
+	h.Set("ETag", etag)
+	if match := r.Header.Get("If-None-Match"); match != "" && strings.Contains(match, etag) {
+		h.Del("Content-Encoding")
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	h.Set("Content-Length", fmt.Sprint(len(body)))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // the client went away: nobody is left to tell
+	}
+}

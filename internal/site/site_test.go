@@ -1,0 +1,93 @@
+package site
+
+import (
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func pages(t *testing.T) *http.ServeMux {
+	t.Helper()
+	page := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(strings.Repeat(s, 200))} }
+	s, err := New(fstest.MapFS{
+		"lobby.html": page("lobby "), "room.html": page("room "), "host.html": page("host "), "admin.html": page("admin "),
+		"views/a.js": page("a "),
+	}, fstest.MapFS{"c.js": page("c ")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	s.Viewer(mux)
+	return mux
+}
+
+func get(t *testing.T, h http.Handler, path string, header ...string) *http.Response {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func TestPages(t *testing.T) {
+	mux := pages(t)
+	for path, want := range map[string]string{
+		"/": "lobby ", "/room/demo": "room ", "/host/demo": "host ", "/assets/views/a.js": "a ", "/client/c.js": "c ",
+	} {
+		res := get(t, mux, path)
+		body, _ := io.ReadAll(res.Body)
+		if res.StatusCode != 200 || !strings.HasPrefix(string(body), want) {
+			t.Errorf("%s: %d %.20q", path, res.StatusCode, body)
+		}
+		csp := res.Header.Get("Content-Security-Policy")
+		if !strings.HasPrefix(csp, "default-src 'self'; connect-src 'self' ws://example.com wss://example.com;") || strings.Contains(csp, "unsafe") {
+			t.Errorf("%s: policy %q", path, csp)
+		}
+		if res.Header.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(csp, "frame-ancestors 'self'") {
+			t.Errorf("%s: headers %v", path, res.Header)
+		}
+	}
+	for _, path := range []string{"/room/a%20b", "/room/a.b", "/room/", "/assets/x.js", "/assets/../site.go", "/client/", "/x"} {
+		if res := get(t, mux, path); res.StatusCode == 200 {
+			t.Errorf("%s is served", path)
+		}
+	}
+}
+
+func TestCaching(t *testing.T) {
+	mux := pages(t)
+	first := get(t, mux, "/assets/views/a.js")
+	etag := first.Header.Get("ETag")
+	if etag == "" || first.Header.Get("Cache-Control") != "no-cache" || !strings.HasPrefix(first.Header.Get("Content-Type"), "text/javascript") {
+		t.Fatalf("headers %v", first.Header)
+	}
+	if again := get(t, mux, "/assets/views/a.js", "If-None-Match", etag); again.StatusCode != http.StatusNotModified {
+		t.Errorf("with its ETag: %d", again.StatusCode)
+	}
+	zipped := get(t, mux, "/assets/views/a.js", "Accept-Encoding", "br, gzip")
+	z, err := gzip.NewReader(zipped.Body)
+	if err != nil || zipped.Header.Get("Content-Encoding") != "gzip" || zipped.Header.Get("ETag") == etag {
+		t.Fatalf("compressed: %v %v", err, zipped.Header)
+	}
+	if body, _ := io.ReadAll(z); !strings.HasPrefix(string(body), "a a ") {
+		t.Errorf("compressed body %.20q", body)
+	}
+}
+
+func TestPolicyTakesNoWordsFromHost(t *testing.T) {
+	for _, host := range []string{"", "a b", "a;script-src *", "a'", "a*"} {
+		if p := policy(host); strings.Contains(p, "ws://") {
+			t.Errorf("%q got into %q", host, p)
+		}
+	}
+	if p := policy("[::1]:8080"); !strings.Contains(p, "ws://[::1]:8080") {
+		t.Errorf("IPv6: %q", p)
+	}
+}
