@@ -145,6 +145,15 @@ func (a *answers) cut(i int) {
 	a.list = a.list[:len(a.list)-1]
 }
 
+// last returns when the last of them is over its age.
+func (a *answers) last() limit.Instant {
+	last := awake
+	for _, e := range a.list {
+		last = max(last, e.expires)
+	}
+	return last
+}
+
 // expire drops what is over its age and not in flight.
 func (a *answers) expire(now limit.Instant) {
 	kept := a.list[:0]

@@ -14,6 +14,7 @@ type audience struct {
 	shards []*shard // none empty, in order
 	size   int
 	joined uint64 // numbers members, which makes equal descriptors distinct
+	most   int    // members of one shard; fixed
 }
 
 // shardMax is the size at which a shard is cut in two. A join during a flush copies at most this many pointers.
@@ -57,7 +58,7 @@ func (a *audience) add(m *Member) {
 	s.own()
 	at, _ := slices.BinarySearchFunc(s.members, m, inOrder)
 	s.members = slices.Insert(s.members, at, m)
-	if len(s.members) >= shardMax {
+	if len(s.members) >= a.most {
 		half := len(s.members) / 2
 		upper := &shard{members: slices.Clone(s.members[half:])}
 		clear(s.members[half:])
@@ -94,7 +95,7 @@ func (a *audience) remove(m *Member) bool {
 // merge joins shard i and the next when both are small, so that many leaves do not leave many crumbs.
 func (a *audience) merge(i int) {
 	s, next := a.shards[i], a.shards[i+1]
-	if len(s.members)+len(next.members) > shardMax/4 {
+	if len(s.members)+len(next.members) > a.most/4 {
 		return
 	}
 	s.own()

@@ -71,7 +71,7 @@ func (a *audience) check() error {
 	n := 0
 	var last *Member
 	for i, s := range a.shards {
-		if len(s.members) == 0 || len(s.members) >= shardMax {
+		if len(s.members) == 0 || len(s.members) >= a.most {
 			return fmt.Errorf("shard %d has %d members", i, len(s.members))
 		}
 		for _, m := range s.members {

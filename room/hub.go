@@ -27,7 +27,7 @@ type Hub struct {
 	rooms     map[string]*Room
 	users     map[string]*User
 	idleRooms map[*Room]struct{}
-	idleUsers map[*User]struct{}
+	idleUsers map[*User]limit.Instant // to when looking again is of use
 	closing   bool
 
 	// life guards the start of goroutines against the end of the hub. A leaf.
@@ -47,7 +47,7 @@ func New(cfg Config) (*Hub, error) {
 		cfg: cfg, gate: cfg.Gate, bus: cfg.Bus, done: make(chan struct{}),
 		catalogue: make(map[string]protocol.CatalogueGift, len(cfg.Gifts)),
 		rooms:     map[string]*Room{}, users: map[string]*User{},
-		idleRooms: map[*Room]struct{}{}, idleUsers: map[*User]struct{}{},
+		idleRooms: map[*Room]struct{}{}, idleUsers: map[*User]limit.Instant{},
 	}
 	for _, g := range cfg.Gifts {
 		h.catalogue[g.ID] = g
@@ -71,13 +71,13 @@ func (h *Hub) spawn(f func()) bool {
 // a room comes to be that nobody has seen before.
 func (h *Hub) enter(ctx context.Context, id string, create func() *protocol.Error) (*Room, *protocol.Error) {
 	for {
-		r, mine, err := h.claim(id)
+		r, got, err := h.claim(id)
 		switch {
 		case err != nil:
 			return nil, err
-		case mine:
+		case got == claimedNew:
 			return h.unlock(ctx, r, create)
-		case r.retiring:
+		case got == claimedGoing:
 			if err := await(ctx, r.gone); err != nil {
 				return nil, err
 			}
@@ -97,26 +97,37 @@ func (h *Hub) enter(ctx context.Context, id string, create func() *protocol.Erro
 	}
 }
 
+// claimed tells in what state claim found a room.
+type claimed uint8
+
+const (
+	claimedOpen  claimed = iota // open or opening; the caller is counted in
+	claimedNew                  // the caller is counted in and opens it
+	claimedGoing                // about to be gone; the caller is not counted in
+)
+
 // claim finds a room or puts a new one in the map, which then is the caller's to open.
-func (h *Hub) claim(id string) (r *Room, mine bool, err *protocol.Error) {
+func (h *Hub) claim(id string) (*Room, claimed, *protocol.Error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closing {
-		return nil, false, &protocol.Error{Reason: protocol.ReasonUnavailable}
+		return nil, 0, &protocol.Error{Reason: protocol.ReasonUnavailable}
 	}
-	r = h.rooms[id]
-	if r == nil {
-		if len(h.rooms) >= h.cfg.MaxRooms {
-			return nil, false, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(openRetry), Detail: "this node has no place for another room"}
+	if r := h.rooms[id]; r != nil {
+		if r.retiring {
+			return r, claimedGoing, nil
 		}
-		r, mine = newRoom(h, id), true
-		h.rooms[id] = r
-		h.cfg.Metrics.rooms.Set(float64(len(h.rooms)))
-	}
-	if !r.retiring {
 		r.refs++
+		return r, claimedOpen, nil
 	}
-	return r, mine, nil
+	if len(h.rooms) >= h.cfg.MaxRooms {
+		return nil, 0, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(openRetry), Detail: "this node has no place for another room"}
+	}
+	r := newRoom(h, id)
+	r.refs = 1
+	h.rooms[id] = r
+	h.cfg.Metrics.rooms.Set(float64(len(h.rooms)))
+	return r, claimedNew, nil
 }
 
 // openRetry is the wait told when a room does not open.
@@ -127,7 +138,9 @@ func (h *Hub) unlock(ctx context.Context, r *Room, create func() *protocol.Error
 	err := r.open(ctx, create)
 	if err != nil {
 		h.mu.Lock()
+		r.retiring = true // nobody closes what did not open
 		delete(h.rooms, r.id)
+		delete(h.idleRooms, r)
 		h.cfg.Metrics.rooms.Set(float64(len(h.rooms)))
 		h.mu.Unlock()
 		r.openErr = err
@@ -153,7 +166,7 @@ func (h *Hub) exit(r *Room) {
 	now := h.gate.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if r.refs--; r.refs == 0 {
+	if r.refs--; r.refs == 0 && !r.retiring {
 		r.idle = now
 		h.idleRooms[r] = struct{}{}
 	}
@@ -181,7 +194,7 @@ func (h *Hub) forgo(u *User) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if u.refs--; u.refs == 0 {
-		h.idleUsers[u] = struct{}{}
+		h.idleUsers[u] = awake
 	}
 }
 

@@ -48,7 +48,8 @@ func newRoom(h *Hub, id string) *Room {
 		id: id, hub: h,
 		subject: limit.Subject{Scope: limit.ScopeRoom},
 		ready:   make(chan struct{}), gone: make(chan struct{}), wake: make(chan struct{}, 1),
-		history: history{most: h.cfg.HistoryCount},
+		history:  history{most: h.cfg.HistoryCount},
+		audience: audience{most: shardMax},
 	}
 	r.policy.Store(&policy{})
 	now := h.gate.Now()
@@ -71,9 +72,11 @@ func (r *Room) open(ctx context.Context, create func() *protocol.Error) *protoco
 		return &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(openRetry)}
 	}
 	r.stop = stop
-	recent, err := r.hub.bus.Recent(ctx, r.id, r.hub.cfg.Now().Add(-r.hub.cfg.HistoryAge), r.hub.cfg.HistoryCount)
+	since := r.hub.cfg.Now().Add(-r.hub.cfg.HistoryAge)
+	recent, err := r.hub.bus.Recent(ctx, r.id, since, r.hub.cfg.HistoryCount)
 	if err != nil {
 		r.hub.troubled("room opens without its recent danmaku", r.id, err)
+		since = r.hub.cfg.Now()
 	}
 	if o.Known && o.Revision == 0 && o.LastGift == 0 && o.Likes == 0 && len(recent) == 0 {
 		if refusal := r.mayCreate(create); refusal != nil {
@@ -86,7 +89,7 @@ func (r *Room) open(ctx context.Context, create func() *protocol.Error) *protoco
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.recallLocked(recent)
+	r.recallLocked(recent, since.UnixMilli())
 	r.likes.total = max(r.likes.total, o.Likes)
 	r.likes.shown = r.likes.total
 	r.gifts.last = max(r.gifts.last, o.LastGift)
@@ -105,10 +108,14 @@ func (r *Room) mayCreate(create func() *protocol.Error) *protocol.Error {
 	return create()
 }
 
-// recallLocked puts what was said before the room opened in front of what came in since.
-func (r *Room) recallLocked(recent [][]byte) {
+// recallLocked puts what was said before the room opened in front of what came in since. Nothing is known of what was
+// said before floor, Unix ms.
+func (r *Room) recallLocked(recent [][]byte, floor int64) {
 	since := r.history
-	r.history = history{most: since.most}
+	if len(recent) >= since.most {
+		floor = max(floor, protocol.EventTS(recent[0]))
+	}
+	r.history = history{most: since.most, floor: max(floor, since.floor)}
 	deleted := r.policy.Load().deleted
 	for _, event := range recent {
 		mid := protocol.EventMID(event)
@@ -122,7 +129,7 @@ func (r *Room) recallLocked(recent [][]byte) {
 	}
 }
 
-// quietLocked reports whether a room without members may be forgotten. Caller holds Hub.mu.
+// quiet reports whether a room without members may be forgotten. Caller holds Hub.mu.
 func (r *Room) quiet(now limit.Instant) bool {
 	r.mu.Lock()
 	busy := r.tick.running || r.likes.folding || r.likes.pending > 0 || r.audience.size > 0

@@ -75,13 +75,17 @@ func (h *Hub) forgetUsers(now limit.Instant) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	looked := 0
-	for u := range h.idleUsers {
-		switch {
-		case u.refs > 0:
+	for u, again := range h.idleUsers {
+		if u.refs > 0 {
 			delete(h.idleUsers, u)
-		case u.quiet(now):
-			delete(h.idleUsers, u)
-			delete(h.users, u.id)
+		} else if now >= again {
+			quiet, again := u.quiet(now)
+			if quiet {
+				delete(h.idleUsers, u)
+				delete(h.users, u.id)
+			} else {
+				h.idleUsers[u] = again
+			}
 		}
 		if looked++; looked%sweepSlice == 0 {
 			h.mu.Unlock()

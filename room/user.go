@@ -72,16 +72,19 @@ func (u *User) tidyLocked(now limit.Instant) bool {
 	return len(kept) < maxPlaces
 }
 
-// quiet reports whether a user without sessions may be forgotten.
-func (u *User) quiet(now limit.Instant) bool {
+// quiet reports whether a user without sessions may be forgotten; if not, looking again before the instant is no use.
+func (u *User) quiet(now limit.Instant) (quiet bool, again limit.Instant) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.answers.expire(now)
-	if len(u.answers.list) > 0 {
-		return false
+	if again = u.answers.last(); again > now {
+		return false, again
 	}
 	u.tidyLocked(now)
-	return len(u.places) == 0 && u.subject.Full(now) && u.abuse.Muted(now) == 0
+	for _, p := range u.places {
+		again = max(again, p.hold)
+	}
+	return len(u.places) == 0 && u.subject.Full(now) && u.abuse.Muted(now) == 0, again
 }
 
 // begin looks a request up in the memory of first answers. See [answers.begin].

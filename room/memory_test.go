@@ -1,0 +1,196 @@
+package room
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"liveroom/limit"
+	"liveroom/protocol"
+)
+
+// CASES 14 in small: rooms that come and go leave nothing behind.
+func TestShortRoomsLeaveNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := prometheus.NewRegistry()
+		bus := newMemoryBus()
+		w := newWorld(t, bus, func(c *Config) {
+			c.Gate = gateOf(t, unlimited)
+			c.Metrics = NewMetrics(reg)
+		})
+		round := func(n, rooms int) {
+			for i := range rooms {
+				id := fmt.Sprint("room", n, "-", i)
+				v := w.join(id, fmt.Sprint("user", n, "-", i))
+				v.say("hello")
+				v.like(3)
+				v.Leave()
+			}
+			time.Sleep(3 * time.Minute)
+			bus.set(func(b *memoryBus) { clear(b.recent); clear(b.likes) })
+		}
+		heap := func() uint64 {
+			for range 3 {
+				runtime.GC()
+			}
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return m.HeapAlloc
+		}
+		round(0, 2000)
+		base, goroutines := heap(), runtime.NumGoroutine()
+		for n := range 4 {
+			round(n+1, 2000)
+		}
+		if got := heap(); got > base+base/20+256<<10 {
+			t.Errorf("10,000 rooms: heap was %d, is %d", base, got)
+		}
+		if got := runtime.NumGoroutine(); got > goroutines {
+			t.Errorf("goroutines were %d, are %d", goroutines, got)
+		}
+		feeds := 0
+		bus.set(func(b *memoryBus) { feeds = len(b.feeds) })
+		if rooms, users := w.hub.sizes(); rooms+users+feeds != 0 {
+			t.Errorf("left are %d rooms, %d users, %d subscriptions", rooms, users, feeds)
+		}
+		if got := testutil.ToFloat64(w.hub.cfg.Metrics.rooms) + testutil.ToFloat64(w.hub.cfg.Metrics.users); got != 0 {
+			t.Errorf("gauges say %v", got)
+		}
+		w.stop()
+	})
+}
+
+func TestMetricsAreLintedAndStartAtZero(t *testing.T) {
+	reg := prometheus.NewPedanticRegistry()
+	NewMetrics(reg)
+	problems, err := testutil.GatherAndLint(reg)
+	if err != nil || len(problems) > 0 {
+		t.Fatalf("%v, %v", problems, err)
+	}
+	if n, err := testutil.GatherAndCount(reg, "liveroom_messages_total"); err != nil || n != int(protocol.NumClasses) {
+		t.Fatalf("want every class, have %d, %v", n, err)
+	}
+}
+
+// nullSession takes everything and keeps nothing.
+type nullSession struct{ delivered int }
+
+func (s *nullSession) Open([]byte)                 {}
+func (s *nullSession) Deliver(*protocol.Broadcast) { s.delivered++ }
+func (s *nullSession) Control([]byte)              {}
+func (s *nullSession) Close(_ protocol.Refusal)    {}
+func (w *world) crowd(room string, n int) []*Member {
+	members := make([]*Member, n)
+	for i := range members {
+		m, refusal := w.hub.Join(w.t.Context(), JoinRequest{
+			Session: &nullSession{}, Order: i, Conn: &limit.Subject{Scope: limit.ScopeConn},
+			Hello: &protocol.Request{Room: room}, Who: Identity{User: fmt.Sprint("u", i), Role: protocol.RoleViewer},
+		})
+		if refusal != nil {
+			w.t.Fatal(refusal.Reason())
+		}
+		members[i] = m
+	}
+	return members
+}
+
+// quietRoom returns a room with n members whose runner never runs by itself, so that a test can be it.
+func quietRoom(t testing.TB, n, workers int) *Room {
+	w := newWorld(t, newMemoryBus(), func(c *Config) {
+		c.Gate = gateOf(t, unlimited)
+		c.Workers = workers
+		c.OnlineEvery = 1 << 40
+	})
+	r := w.crowd("demo", n)[0].room
+	eventually(t, func() bool { r.mu.Lock(); defer r.mu.Unlock(); return r.tick.batch.Len() == 0 })
+	r.mu.Lock()
+	r.crowd.shown = r.crowd.online() // the count is not to be shown any more
+	r.mu.Unlock()
+	eventually(t, func() bool {
+		select {
+		case r.wake <- struct{}{}:
+		default:
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.tick.running {
+			return false
+		}
+		r.tick.running, r.tick.sleeps = true, awake // from now on the test is the runner
+		return true
+	})
+	t.Cleanup(func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.tick.running = false
+	})
+	return r
+}
+
+func (r *Room) flushNow(event []byte) {
+	r.mu.Lock()
+	r.tick.flushed = r.hub.gate.Now().Add(-r.hub.cfg.Tick)
+	r.mu.Unlock()
+	r.show(event)
+	r.turn()
+}
+
+// What a flush allocates does not grow with the viewers: it is the tick's batch and frame.
+func TestFlushAllocatesNothingPerViewer(t *testing.T) {
+	event := protocol.AppendDanmaku(nil, protocol.Danmaku{MID: "m", User: protocol.User{ID: "u"}, Text: "hello", TS: 1})
+	for _, n := range []int{1, 1000, 5000} {
+		r := quietRoom(t, n, 1)
+		got := testing.AllocsPerRun(200, func() { r.flushNow(event) })
+		t.Logf("%d viewers: %v allocations", n, got)
+		if got > 5 {
+			t.Errorf("%d viewers: %v allocations per flush", n, got)
+		}
+	}
+}
+
+func BenchmarkFlush(b *testing.B) {
+	event := protocol.AppendDanmaku(nil, protocol.Danmaku{MID: "m", User: protocol.User{ID: "u"}, Text: "hello", TS: 1})
+	for _, n := range []int{1000, 10_000} {
+		b.Run(fmt.Sprint("viewers=", n), func(b *testing.B) {
+			r := quietRoom(b, n, 1)
+			b.ReportAllocs()
+			for b.Loop() {
+				r.flushNow(event)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/viewer")
+		})
+	}
+}
+
+func BenchmarkHandleDanmaku(b *testing.B) {
+	w := newWorld(b, newMemoryBus(), func(c *Config) {
+		c.Gate = gateOf(b, unlimited)
+		c.Bus = nullBus{newMemoryBus()}
+	})
+	m := w.crowd("demo", 1)[0]
+	by := &Speaker{who: m.who.Load(), user: m.user, place: m.place, conn: m.conn}
+	ids, texts := make([]string, 1<<12), make([]string, 1<<12)
+	for i := range ids {
+		ids[i], texts[i] = fmt.Sprint("id", i), fmt.Sprint("text number ", i)
+	}
+	b.ReportAllocs()
+	i := 0
+	req := &protocol.Request{Op: protocol.OpDanmaku}
+	for b.Loop() {
+		req.ID, req.Text = ids[i%len(ids)], texts[i%len(ids)]
+		if ack := m.room.Handle(b.Context(), by, req); ack.Code != protocol.OK {
+			b.Fatal(ack.Err)
+		}
+		i++
+	}
+}
+
+// nullBus takes danmaku and forgets them.
+type nullBus struct{ *memoryBus }
+
+func (nullBus) PublishDanmaku(string, []byte) error { return nil }
