@@ -42,16 +42,16 @@ func (s *Session) visitAt(now time.Duration) (next time.Duration) {
 // beatAt keeps the heartbeat of a session whose turn is the peer's.
 func (s *Session) beatAt(now time.Duration, phase uint32) (next time.Duration) {
 	cfg := &s.a.cfg
-	seen := time.Duration(s.seen.Load())
+	seen, begun := time.Duration(s.seen.Load()), time.Duration(s.begun.Load())
 	switch {
-	case phase == phaseMessage && now-seen >= cfg.MessageTimeout,
+	case phase == phaseMessage && now-begun >= cfg.MessageTimeout,
 		s.pinged > seen && now-s.pinged >= cfg.PongTimeout:
 		s.abort()
 		return now + cfg.Heartbeat
 	case s.pinged > seen:
 		return s.pinged + cfg.PongTimeout
 	case phase == phaseMessage:
-		return min(seen+cfg.MessageTimeout, now+cfg.Heartbeat)
+		return begun + cfg.MessageTimeout
 	case now-seen < cfg.Heartbeat && s.pinged != 0:
 		return seen + cfg.Heartbeat
 	case now-seen < cfg.Heartbeat && !s.armed:

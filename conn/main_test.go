@@ -104,6 +104,18 @@ func startNode(t testing.TB, cfg Config, l *testLobby) *node {
 	return &node{Acceptor: a, lobby: l, url: "ws" + strings.TrimPrefix(srv.URL, "http"), addr: strings.TrimPrefix(srv.URL, "http://")}
 }
 
+// eventually waits for what another goroutine is about to do.
+func eventually(t testing.TB, done func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); !done(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatal("it never came to be")
+		}
+	}
+}
+
 func testCtx(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	t.Cleanup(cancel)

@@ -81,11 +81,11 @@ func (c *rawConn) write(t testing.TB, b []byte) {
 
 func (c *rawConn) fill(t testing.TB) {
 	t.Helper()
-	b := make([]byte, 64<<10)
+	var b [1024]byte
 	if c.RemoteAddr().Network() == "tcp" {
 		_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
 	}
-	n, err := c.Read(b)
+	n, err := c.Read(b[:])
 	if err != nil {
 		t.Fatalf("read: %v, with %d bytes of a frame at hand", err, len(c.buf))
 	}

@@ -90,7 +90,7 @@ func (s *Session) readMessage() bool {
 		return false
 	}
 	if s.seat != nil {
-		s.stamp()
+		s.begun.Store(int64(s.a.now()))
 		s.phase.Store(phaseMessage)
 	}
 	c := scratches.Get().(*scratch)

@@ -42,6 +42,7 @@ type Session struct {
 	slot       int32
 
 	seen  atomic.Int64 // when the last whole frame came, on the acceptor's clock
+	begun atomic.Int64 // when the message that is being read began, likewise
 	phase atomic.Uint32
 
 	mu sync.Mutex
