@@ -149,7 +149,8 @@ func (b *bench) gather(ctx context.Context, c *crowd, n int) error {
 		return err
 	}
 	if live := len(c.live()); live < (n+1)/2 {
-		return fmt.Errorf("only %d of %d viewers came in (%s)", live, n, b.result.Connections)
+		return fmt.Errorf("only %d of %d viewers came in (%s); when the server limits connects per address, "+
+			"a lower -connect-rate or more -sources help", live, n, b.result.Connections)
 	}
 	return nil
 }

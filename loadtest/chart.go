@@ -152,26 +152,35 @@ func (c chart) axes(b *strings.Builder) {
 	fmt.Fprintf(b, `<line class="axis" x1="%d" x2="%d" y1="%d" y2="%d"/>`, plotLeft, chartWidth-plotRight, chartHeight-plotBottom, chartHeight-plotBottom)
 }
 
+// line draws one series. A logarithmic axis has no place for zero, so there the line has a gap: nothing was measured.
 func (c chart) line(b *strings.Builder, s series) {
-	points := thin(s.points)
-	if len(points) == 0 {
-		return
-	}
 	dash := ""
 	if s.dashed {
 		dash = " dashed"
 	}
-	fmt.Fprintf(b, `<polyline class="line c%d%s" points="`, s.colour, dash)
-	for _, p := range points {
-		x, y := c.place(p)
-		fmt.Fprintf(b, "%.1f,%.1f ", x, y)
+	var run []point
+	flush := func() {
+		if len(run) > 0 {
+			fmt.Fprintf(b, `<polyline class="line c%d%s" points="`, s.colour, dash)
+			for _, p := range run {
+				x, y := c.place(p)
+				fmt.Fprintf(b, "%.1f,%.1f ", x, y)
+			}
+			b.WriteString(`"/>`)
+		}
+		run = run[:0]
 	}
-	b.WriteString(`"/>`)
-	for _, p := range points {
+	for _, p := range thin(s.points) {
+		if c.y.log && p.y <= 0 {
+			flush()
+			continue
+		}
+		run = append(run, p)
 		x, y := c.place(p)
 		fmt.Fprintf(b, `<circle class="dot c%d" cx="%.1f" cy="%.1f" r="4"><title>%s: %s at %s</title></circle>`,
 			s.colour, x, y, html.EscapeString(s.name), html.EscapeString(c.y.format(p.y)), html.EscapeString(c.x.format(p.x)))
 	}
+	flush()
 }
 
 // thin keeps the highest of neighbouring points, so that no peak is lost.

@@ -54,6 +54,17 @@ func (r *Result) overTime(of func(Slot) float64) []point {
 	return out
 }
 
+// perSecond divides counts by the length of their slots, which is not the planned one when this tool was held up.
+func (r *Result) perSecond(of func(Slot) int64) []point {
+	var out []point
+	before := 0.0
+	for _, s := range r.Timeline {
+		out = append(out, point{s.At, float64(of(s)) / max(s.At-before, 1e-3)})
+		before = s.At
+	}
+	return out
+}
+
 func (r *Result) latencyOverTime() chart {
 	return chart{title: "Latency over time", note: "Danmaku, from the instant they were due to a viewer's read; gifts the same.", x: timeAxis, y: latencyAxis,
 		series: []series{
@@ -66,11 +77,11 @@ func (r *Result) latencyOverTime() chart {
 
 func (r *Result) latencyByPercentile() chart {
 	c := chart{title: "Latency by percentile", note: "Each step to the right leaves a tenth of the values above.", y: latencyAxis,
-		x: scale{log: true, min: 1, max: 10_000, format: nines, ticks: []float64{1, 2, 10, 100, 1000, 10_000}}}
+		x: scale{log: true, min: 2, max: 10_000, format: nines, ticks: []float64{2, 10, 100, 1000, 10_000}}}
 	for i, m := range []measure{toReceipt, toAdmission, toAck, giftReceipt, giftAck} {
-		s := series{name: strings.ReplaceAll(m.String(), "_", " "), colour: i + 1, dashed: m == sendLag}
+		s := series{name: strings.ReplaceAll(m.String(), "_", " "), colour: i + 1}
 		for _, step := range r.Latencies[m.String()].Curve {
-			if above := 100 / (100 - step.Percentile); above <= c.x.max*1.01 {
+			if above := 100 / (100 - step.Percentile); above >= c.x.min && above <= c.x.max*1.01 {
 				s.points = append(s.points, point{above, step.Seconds})
 			}
 		}
@@ -83,9 +94,8 @@ func (r *Result) latencyByPercentile() chart {
 func nines(v float64) string { return fmt.Sprintf("%.6g %%", 100-100/v) }
 
 func (r *Result) flow(c class) chart {
-	width := max(r.SlotSeconds, 1e-3)
 	rate := func(of func(Flow) int64) []point {
-		return r.overTime(func(s Slot) float64 { return float64(of(s.Classes[c.String()])) / width })
+		return r.perSecond(func(s Slot) int64 { return of(s.Classes[c.String()]) })
 	}
 	out := chart{title: strings.ToUpper(c.String()[:1]) + c.String()[1:] + "s per second", x: timeAxis, y: countAxis,
 		note: "Attempts by the instant they were due, and what became of them.",
@@ -107,12 +117,11 @@ func (r *Result) flow(c class) chart {
 }
 
 func (r *Result) volumeOverTime() chart {
-	width := max(r.SlotSeconds, 1e-3)
 	return chart{title: "Deliveries and frames per second", note: "What all viewers together read.", x: timeAxis, y: countAxis,
 		series: []series{
-			{"deliveries", 1, false, r.overTime(func(s Slot) float64 { return float64(s.Deliveries) / width })},
-			{"frames", 3, false, r.overTime(func(s Slot) float64 { return float64(s.Frames) / width })},
-			{"announced as missed", 2, false, r.overTime(func(s Slot) float64 { return float64(s.Missed) / width })},
+			{"deliveries", 1, false, r.perSecond(func(s Slot) int64 { return s.Deliveries })},
+			{"frames", 3, false, r.perSecond(func(s Slot) int64 { return s.Frames })},
+			{"announced as missed", 2, false, r.perSecond(func(s Slot) int64 { return s.Missed })},
 		}}
 }
 

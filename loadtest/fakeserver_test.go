@@ -20,6 +20,7 @@ import (
 type fakeServer struct {
 	refuse  func(n int64) bool // whether the n-th danmaku is refused; nil: none
 	dropOne bool               // one viewer misses the third danmaku and the third gift
+	swap    bool               // one viewer gets two danmaku in the wrong order
 
 	danmaku atomic.Int64
 	seq     atomic.Uint64
@@ -35,6 +36,7 @@ type fakeRoom struct {
 	members map[*fakeMember]struct{}
 	likes   int64
 	prev    uint64
+	held    []byte
 }
 
 type fakeMember struct {
@@ -46,6 +48,20 @@ type fakeMember struct {
 // startFake serves f and its metrics until the test ends.
 func startFake(t *testing.T, f *fakeServer) *httptest.Server {
 	t.Helper()
+	srv := httptest.NewServer(f.handler())
+	t.Cleanup(func() { srv.Close(); f.wg.Wait() })
+	return srv
+}
+
+// startFakeTLS does so over TLS.
+func startFakeTLS(t *testing.T, f *fakeServer) *httptest.Server {
+	t.Helper()
+	srv := httptest.NewTLSServer(f.handler())
+	t.Cleanup(func() { srv.Close(); f.wg.Wait() })
+	return srv
+}
+
+func (f *fakeServer) handler() http.Handler {
 	f.mids, f.rooms = protocol.NewMIDs(), map[string]*fakeRoom{}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/ws", f.serve)
@@ -55,9 +71,7 @@ func startFake(t *testing.T, f *fakeServer) *httptest.Server {
 	})
 	mux.HandleFunc("/debug/pprof/heap", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"node":"fake","version":"v0"}`) })
-	srv := httptest.NewServer(mux)
-	t.Cleanup(func() { srv.Close(); f.wg.Wait() })
-	return srv
+	return mux
 }
 
 func (f *fakeServer) room(name string) *fakeRoom {
@@ -99,7 +113,7 @@ func (f *fakeServer) serve(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}()
-	room.join(m, f.dropOne)
+	room.join(m, f.dropOne || f.swap)
 	defer room.leave(m)
 	for {
 		req, ok := readRequest(ctx, c)
@@ -142,6 +156,16 @@ func (r *fakeRoom) tellLocked(event []byte, except func(*fakeMember) bool) {
 	}
 }
 
+// late tells the victim the third danmaku behind the fourth.
+func (r *fakeRoom) late(n int64, event []byte) {
+	switch n {
+	case 3:
+		r.held = event
+	case 4:
+		r.tellLocked(r.held, func(m *fakeMember) bool { return !m.victim })
+	}
+}
+
 func (f *fakeServer) handle(r *fakeRoom, m *fakeMember, hello, req *protocol.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,7 +183,11 @@ func (f *fakeServer) handle(r *fakeRoom, m *fakeMember, hello, req *protocol.Req
 			break
 		}
 		ack.MID = f.mids.Next()
-		r.tellLocked(protocol.AppendDanmaku(nil, protocol.Danmaku{MID: ack.MID, User: user, Text: req.Text, TS: now}), missed(n == 3))
+		event := protocol.AppendDanmaku(nil, protocol.Danmaku{MID: ack.MID, User: user, Text: req.Text, TS: now})
+		r.tellLocked(event, missed(n == 3))
+		if f.swap {
+			r.late(n, event)
+		}
 	case protocol.OpGift:
 		seq := f.seq.Add(1)
 		event := protocol.AppendGift(nil, protocol.Gift{User: user, Gift: req.Gift, Count: req.Count, Combo: 1, TS: now})

@@ -26,6 +26,7 @@ type Delivery struct {
 	Missed   int64 `json:"missed"` // announced by the server, to all sessions
 	Twice    int64 `json:"twice"`  // arrived more than once
 	Leaked   int64 `json:"leaked"` // degraded danmaku that others than their sender saw
+	Orders   int   `json:"orders"` // viewers who saw their room's danmaku in another order than most; -1 where that can not be told
 	Gifts    int64 `json:"gifts"`  // expected receipts of stored gifts
 	GiftLost int64 `json:"gift_lost"`
 	GiftHole int64 `json:"gift_holes"` // breaks in the chain of prev, whether or not something was lost in them
@@ -63,6 +64,7 @@ func sumUp(t *trial, viewers []*session, r *readers) figures {
 	}
 	f.delivery.Viewers = len(viewers)
 	f.delivery.gifts(t, viewers, r)
+	f.delivery.order(t, viewers, r, f.classes[danmaku.String()].Degraded)
 	f.stamps = admittedStamps(t)
 	if len(t.due) > t.from {
 		f.span = time.Duration(t.due[len(t.due)-1] - t.due[t.from])
@@ -124,6 +126,36 @@ func (d *Delivery) gifts(t *trial, viewers []*session, r *readers) {
 			}
 		}
 		k.mu.Unlock()
+	}
+}
+
+// order compares what the viewers of each room saw. It can be told only where everybody saw everything, and where nobody
+// saw degraded danmaku of their own between the others'.
+func (d *Delivery) order(t *trial, viewers []*session, r *readers, degraded int64) {
+	if d.Orders = -1; d.Lost > 0 || d.Twice > 0 || degraded > 0 || d.Expected == 0 {
+		return
+	}
+	d.Orders = 0
+	hashes := map[uint16]map[uint64]int{}
+	for _, k := range r.sinks {
+		k.mu.Lock()
+		for _, v := range viewers {
+			if v.sink != k || v.seen.trial != t {
+				continue
+			}
+			if hashes[v.room] == nil {
+				hashes[v.room] = map[uint64]int{}
+			}
+			hashes[v.room][v.seen.hash]++
+		}
+		k.mu.Unlock()
+	}
+	for _, room := range hashes {
+		all, most := 0, 0
+		for _, n := range room {
+			all, most = all+n, max(most, n)
+		}
+		d.Orders += all - most
 	}
 }
 

@@ -37,9 +37,9 @@ func loadtest(t *testing.T, wantCode int, args ...string) (*Result, string) {
 func TestFanoutAgainstAServer(t *testing.T) {
 	srv := startFake(t, &fakeServer{})
 	report := t.TempDir()
-	r, out := loadtest(t, exitOK, "fanout", "-url", srv.URL, "-admin", srv.URL, "-secret", "0123456789abcdef", "-viewers", "40", "-rate", "100",
-		"-duration", "1s", "-warmup", "200ms", "-mix", "danmaku=8,gift=1,like=1", "-report", report,
-		"-slo", "p99=5s,gift_loss=0,danmaku_loss=0,delivered=100%,duplicates=0,unanswered=0,unreadable=0,answered_twice=0,like_falls=0,closes=0")
+	r, out := loadtest(t, exitOK, "fanout", "-url", srv.URL, "-admin", srv.URL, "-secret", "0123456789abcdef", "-viewers", "40", "-rate", "200",
+		"-duration", "400ms", "-warmup", "100ms", "-mix", "danmaku=8,gift=1,like=1", "-report", report,
+		"-slo", "p99=5s,gift_loss=0,danmaku_loss=0,delivered=100%,duplicates=0,other_orders=0,unanswered=0,unreadable=0,answered_twice=0,like_falls=0,closes=0")
 	d := r.Classes["danmaku"]
 	if d.Attempts < 60 || d.Admitted != d.Attempts {
 		t.Errorf("danmaku %+v, want all of some 80 admitted", d)
@@ -73,6 +73,15 @@ func TestLossesAreSeen(t *testing.T) {
 	}
 	if !strings.Contains(out, "MISSED gift_loss") {
 		t.Errorf("the summary does not say what was missed:\n%s", out)
+	}
+}
+
+func TestAnotherOrderIsSeen(t *testing.T) {
+	srv := startFake(t, &fakeServer{swap: true})
+	r, _ := loadtest(t, exitMissed, "fanout", "-url", srv.URL, "-viewers", "6", "-rate", "100", "-duration", "200ms", "-warmup", "0s",
+		"-slo", "danmaku_loss=0,other_orders=0")
+	if r.Delivery.Lost != 0 || r.Delivery.Orders != 1 {
+		t.Errorf("delivery %+v, want one viewer with another order and no loss", *r.Delivery)
 	}
 }
 
@@ -127,6 +136,15 @@ func TestAnInterruptKeepsTheSummary(t *testing.T) {
 	code := run(ctx, []string{"fanout", "-url", srv.URL, "-viewers", "5", "-rate", "50", "-duration", "1h", "-warmup", "0s"}, &out, progress)
 	if code != exitOK || !strings.Contains(out.String(), "interrupted") || !strings.Contains(out.String(), "latency") {
 		t.Errorf("code %d\n%s\n%s", code, out.String(), errs.String())
+	}
+}
+
+func TestEncryptedSocketsAreReadByThePortableReader(t *testing.T) {
+	srv := startFakeTLS(t, &fakeServer{})
+	r, _ := loadtest(t, exitOK, "fanout", "-url", srv.URL, "-insecure", "-viewers", "10", "-rate", "50", "-duration", "300ms", "-warmup", "0s",
+		"-slo", "danmaku_loss=0,closes=0")
+	if r.Delivery.Arrived != 10*r.Classes["danmaku"].Admitted || r.Delivery.Arrived == 0 {
+		t.Errorf("delivery %+v", *r.Delivery)
 	}
 }
 

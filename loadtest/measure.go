@@ -82,6 +82,7 @@ func (b *bench) watchTrial(col *collector, p plan, spoken <-chan error) error {
 	tick := time.NewTicker(p.slot)
 	defer tick.Stop()
 	var shown time.Time
+	last := 0.0
 	for {
 		select {
 		case err := <-spoken:
@@ -94,15 +95,16 @@ func (b *bench) watchTrial(col *collector, p plan, spoken <-chan error) error {
 			s := col.collect()
 			if time.Since(shown) >= time.Second {
 				shown = time.Now()
-				b.progress.line(b.trialLine(p, s, p.slot))
+				b.progress.line(b.trialLine(p, s, s.At-last))
 			}
+			last = s.At
 		}
 	}
 }
 
-func (b *bench) trialLine(p plan, s Slot, width time.Duration) string {
+func (b *bench) trialLine(p plan, s Slot, width float64) string {
 	return fmt.Sprintf("%s %s of %s: %s deliveries/s, p50 %s, p99 %s%s", p.label,
-		time.Duration(s.At*1e9).Round(time.Second), length(p.phases), formatCount(float64(s.Deliveries)/width.Seconds()),
+		time.Duration(s.At*1e9).Round(time.Second), length(p.phases), formatCount(float64(s.Deliveries)/max(width, 1e-3)),
 		inSeconds.format(s.P50), inSeconds.format(s.P99), b.sampler.line())
 }
 

@@ -88,7 +88,11 @@ func (r *Result) tiles() []tile {
 		if name == "server_cpu" || name == "delivered" {
 			text = fmt.Sprintf("%.4g %%", 100*v)
 		}
-		out = append(out, tile{strings.ReplaceAll(name, "_", " "), text, q.about})
+		label := strings.ReplaceAll(name, "_", " ")
+		if name[0] == 'p' {
+			label = "danmaku " + label
+		}
+		out = append(out, tile{label, text, q.about})
 	}
 	return out
 }

@@ -174,6 +174,9 @@ func (r *Result) delivery() {
 	r.Values["missed"] = float64(d.Missed)
 	r.Values["duplicates"] = float64(d.Twice + d.GiftDup)
 	r.Values["leaked"] = float64(d.Leaked)
+	if d.Orders >= 0 {
+		r.Values["other_orders"] = float64(d.Orders)
+	}
 	if d.Expected > 0 {
 		r.Values["delivered"] = float64(d.Expected-d.Lost) / float64(d.Expected)
 	}

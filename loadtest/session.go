@@ -57,6 +57,23 @@ type session struct {
 	repeats   int64 // gifts it saw again
 	likeTotal int64
 	closeCode int // from a close frame, 0 for none
+	seen      sequence
+}
+
+// sequence is which danmaku of a trial a session saw, in which order, as a hash: equal for sessions that saw the same.
+type sequence struct {
+	trial *trial
+	count int64
+	hash  uint64
+}
+
+// add appends attempt k of t.
+func (q *sequence) add(t *trial, k int) {
+	if q.trial != t {
+		*q = sequence{trial: t}
+	}
+	q.count++
+	q.hash = (q.hash ^ uint64(k+1)) * 0x100000001b3 // FNV-1a, a word at a time
 }
 
 // hole is where a gift's prev did not match the one seen before: something between the two may be missing.

@@ -146,6 +146,7 @@ func (k *sink) danmaku(s *session, m *seenDanmaku) {
 		return
 	}
 	k.delivered[m.attempt]++
+	s.seen.add(k.trial, m.attempt)
 	if !k.trial.measured(m.attempt) || outcome(k.trial.outcome[m.attempt].Load()) == degraded {
 		return
 	}

@@ -69,6 +69,9 @@ func (r *Result) deliveryLines(w io.Writer) {
 	}
 	fmt.Fprintf(w, "\ndelivered: danmaku %d of %d expected (%d lost, %d announced as missed, %d twice), gifts %d expected (%d lost, %d holes, %d twice)\n",
 		d.Expected-d.Lost, d.Expected, d.Lost, d.Missed, d.Twice, d.Gifts, d.GiftLost, d.GiftHole, d.GiftDup)
+	if d.Orders >= 0 {
+		fmt.Fprintf(w, "order: %d of %d viewers saw another order than most of their room\n", d.Orders, d.Viewers)
+	}
 	fmt.Fprintf(w, "volume: %s deliveries/s in %s frames/s, %.3g events per frame, %.0f payload bytes per delivery\n",
 		formatCount(r.Values["deliveries_per_second"]), formatCount(r.Values["frames_per_second"]),
 		r.Values["messages_per_frame"], r.Values["bytes_per_delivery"])

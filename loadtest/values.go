@@ -40,6 +40,7 @@ func quantities() []quantity {
 		quantity{"danmaku_loss", inCount, false, "admitted danmaku that a viewer did not see, announced or not"},
 		quantity{"missed", inCount, false, "danmaku that the server announced as dropped"},
 		quantity{"duplicates", inCount, false, "danmaku and gifts that a viewer saw twice"},
+		quantity{"other_orders", inCount, false, "viewers who saw the danmaku in another order than most; only without loss"},
 		quantity{"leaked", inCount, false, "degraded danmaku that others than the sender saw"},
 		quantity{"quota_excess", inCount, false, "messages above burst + rate·w in the worst window (-bound)"},
 		quantity{"unanswered", inCount, false, "attempts without an answer"},
