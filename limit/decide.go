@@ -71,6 +71,9 @@ func (g *Gate) decide(now Instant, q *Request, subjects []*Subject, scopes uint8
 		t.decision(d)
 	}
 	unlock(subjects)
+	if o := g.observer.Load(); o != nil {
+		tell(*o, now, q, subjects, scopes, d)
+	}
 }
 
 func unlock(subjects []*Subject) {

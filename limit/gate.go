@@ -10,6 +10,8 @@ import (
 type Gate struct {
 	clock   Clock
 	current atomic.Pointer[generation]
+	// observer is nil while nobody looks on.
+	observer atomic.Pointer[Observer]
 
 	// mu orders changes of the rules and guards the counters' directory.
 	mu       sync.Mutex

@@ -2,13 +2,16 @@
 
 const RATE_SCOPES = ["conn", "user", "user_room", "room", "ip", "global"];
 
-/** The reason of an answer (ack, HTTP error) as a sentence without its end. */
-export function whyOf(answer, language, op = "") {
+/**
+ * The reason of an answer (ack, HTTP error) as a sentence without its end. `to`
+ * says who reads it: "you" who was refused, or a host who reads of "them".
+ */
+export function whyOf(answer, language, op = "", to = "you") {
   const { reason, scope } = answer;
-  if (reason === "rate_limited") return language.text(`why.rate.${RATE_SCOPES.includes(scope) ? scope : "other"}`);
-  if (language.has(`why.${reason}.${op}`)) return language.text(`why.${reason}.${op}`);
-  if (language.has(`why.${reason}`)) return language.text(`why.${reason}`);
-  return answer.msg ?? language.text("why.internal");
+  const word = reason === "rate_limited" ? `rate.${RATE_SCOPES.includes(scope) ? scope : "other"}` : reason;
+  const keys = to === "them" ? [`them.${word}`, `why.${word}`] : [`why.${word}.${op}`, `why.${word}`];
+  const key = keys.find((k) => language.has(k));
+  return key ? language.text(key) : answer.msg ?? language.text("why.internal");
 }
 
 /** The whole sentence, with the wait that is left. */

@@ -1,5 +1,8 @@
 // The last values of a number, for a small curve.
 
+/** A steady curve must not run along the upper edge. */
+const HEADROOM = 1.25;
+
 export class Series {
   #capacity;
   #values = [];
@@ -22,22 +25,21 @@ export class Series {
   }
 
   /**
-   * The curve as points of a polyline in a box, newest at the right edge; an
-   * empty string for fewer than two values.
+   * The curve as points of a polyline over the width of a box, newest at the
+   * right edge; an empty string for fewer than two values.
    */
   points(width, height, { floor = 1 } = {}) {
     const values = this.#values;
     if (values.length < 2) return "";
-    const top = Math.max(floor, ...values);
-    const step = width / (this.#capacity - 1);
-    const from = width - (values.length - 1) * step;
+    const top = Math.max(floor, ...values) * HEADROOM;
+    const step = width / (values.length - 1);
     return values
-      .map((v, i) => `${(from + i * step).toFixed(1)},${(height - (Math.max(0, v) / top) * height).toFixed(1)}`)
+      .map((v, i) => `${(i * step).toFixed(1)},${(height - (Math.max(0, v) / top) * height).toFixed(1)}`)
       .join(" ");
   }
 }
 
-/** Turns a growing total into a rate per second; a total that fell starts anew. */
+/** Turns a growing total into a rate per second; null for the first, and when the total fell: it started anew. */
 export class Rate {
   #total = null;
   #at = 0;
@@ -47,7 +49,7 @@ export class Rate {
     const passed = now - this.#at;
     this.#total = total;
     this.#at = now;
-    if (before === null || passed <= 0 || total < before) return 0;
+    if (before === null || passed <= 0 || total < before) return null;
     return ((total - before) * 1000) / passed;
   }
 }

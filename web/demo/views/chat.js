@@ -4,7 +4,7 @@
 import { Announcer } from "../models/announcer.js";
 import { Follow } from "../models/follow.js";
 import { portray } from "../models/person.js";
-import { explain } from "../models/refusal.js";
+import { whyOf } from "../models/refusal.js";
 import { dressGift, giftName } from "./gift-face.js";
 import { every, frames, icon, make } from "./dom.js";
 
@@ -85,7 +85,7 @@ export class Chat {
     again.type = "button";
     again.prepend(icon("again"));
     again.addEventListener("click", () => this.#onAgain(entry));
-    const why = make("span", "why", explain(entry.answer, this.#language, { op: "danmaku" }));
+    const why = make("span", "why", whyOf(entry.answer, this.#language, "danmaku"));
     return [again, why];
   }
 

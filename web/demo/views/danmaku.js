@@ -22,7 +22,7 @@ export class Danmaku {
 
   constructor(layer, { signal }) {
     this.#layer = layer;
-    this.#wake = frames(() => this.#offer(), signal);
+    this.#wake = frames((now) => this.#offer(now), signal);
     const resizes = new ResizeObserver(() => this.#resize());
     resizes.observe(layer);
     signal.addEventListener("abort", () => resizes.disconnect());
@@ -58,8 +58,7 @@ export class Danmaku {
     for (const flight of this.#flying) if (flight.mid === mid) flight.motion.finish();
   }
 
-  #offer() {
-    const now = performance.now();
+  #offer(now) {
     this.#waiting.offer((item) => this.#launch(item, now), now);
     return this.#waiting.size > 0;
   }
@@ -76,8 +75,12 @@ export class Danmaku {
     node.textContent = item.text;
     node.style.color = item.color ?? "";
     const y = Math.round(place.row * font * LINE);
-    const flight = { node, mid: item.mid, motion: node.animate(path(mode, width, w, y), { duration: place.durationMs, fill: "both" }) };
-    flight.motion.onfinish = () => this.#land(flight);
+    const motion = node.animate(path(mode, width, w, y), { duration: place.durationMs, fill: "both" });
+    // The lane counts from this frame; an animation left to itself would start when the browser gets to it, and a busy one
+    // would let texts overlap.
+    motion.startTime = now;
+    const flight = { node, motion, mid: item.mid };
+    motion.onfinish = () => this.#land(flight);
     this.#flying.add(flight);
     this.#layer.append(node);
     return true;

@@ -3,7 +3,7 @@
 
 import { make } from "./dom.js";
 
-const DRAWN = new Set(["rose", "candy", "lantern", "drum", "firework", "dragon"]);
+const DRAWN = new Set(["rose", "tea", "lantern", "fireworks", "rocket", "whale"]);
 
 /** An element that shows the gift `{id, icon}`. */
 export function dressGift(gift) {
@@ -17,5 +17,5 @@ export function dressGift(gift) {
 }
 
 export function giftName(gift, language) {
-  return gift.names?.[language.code] ?? gift.name ?? (language.has(`gift.${gift.id}`) ? language.text(`gift.${gift.id}`) : gift.id);
+  return gift.names?.[language.code] ?? gift.name ?? gift.id;
 }

@@ -39,6 +39,11 @@ export class Lights {
     ctx.restore();
   }
 
+  /** Lets the bars take a step without drawing: a still picture needs them up. */
+  settle(t, energy) {
+    for (let i = 0; i < BARS; i++) this.#level(i, t, energy);
+  }
+
   /** Mirrored left and right; three waves of different pace, smoothed so that bars fall slower than they rise. */
   #level(i, t, energy) {
     const k = Math.min(i, BARS - i) / (BARS / 2);

@@ -1,0 +1,78 @@
+// The room's settings on the host's desk: title, slow mode, open or closed.
+
+import { explain } from "../models/refusal.js";
+import { $, make } from "./dom.js";
+
+const SLOW_SECONDS = [0, 3, 5, 10, 30, 60, 300];
+
+export class Settings {
+  #page;
+  #path;
+  #token;
+  #touched = false;
+
+  /** `path` is the room's resource, `token()` its bearer. */
+  constructor(path, token, page) {
+    this.#page = page;
+    this.#path = path;
+    this.#token = token;
+    const { signal, onLanguage } = page;
+    $("settings").addEventListener("input", () => this.#say("", ""), { signal });
+    $("settings").addEventListener("input", () => { this.#touched = true; }, { signal });
+    $("settings").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#save();
+    }, { signal });
+    onLanguage(() => this.#options());
+    this.#options();
+  }
+
+  /** Shows the room as it is, unless the host is changing it. */
+  show(room) {
+    if (this.#touched) return;
+    $("room-title").value = room.title ?? "";
+    $("closed").checked = room.closed === true;
+    this.#options(Math.round((room.slow_mode_ms ?? 0) / 1000));
+  }
+
+  async #save() {
+    const settings = { title: $("room-title").value.trim(), slow_mode_ms: Number($("slow").value) * 1000, closed: $("closed").checked };
+    const answer = await this.#put(settings);
+    if (answer.code === 0 || answer.code >= 400) {
+      this.#say(answer.msg ?? explain(answer, this.#page.language), "bad");
+      return;
+    }
+    this.#touched = false;
+    this.#say(this.#page.language.text("host.saved"), "");
+  }
+
+  async #put(settings) {
+    try {
+      const response = await fetch(this.#path, {
+        method: "PUT",
+        headers: { "Authorization": `Bearer ${this.#token()}`, "Content-Type": "application/json", "Accept-Language": this.#page.language.code },
+        body: JSON.stringify(settings),
+        signal: this.#page.signal,
+      });
+      return { code: response.status, ...(await response.json()) };
+    } catch {
+      return { code: 0, reason: "lost" };
+    }
+  }
+
+  #options(chosen = Number($("slow").value)) {
+    const { language } = this.#page;
+    const seconds = SLOW_SECONDS.includes(chosen) ? SLOW_SECONDS : [...SLOW_SECONDS, chosen].sort((a, b) => a - b);
+    $("slow").replaceChildren(...seconds.map((s) => {
+      const option = make("option", "", s === 0 ? language.text("host.slowOff") : language.text("host.slowEvery", { t: language.duration(s * 1000) }));
+      option.value = s;
+      option.selected = s === chosen;
+      return option;
+    }));
+  }
+
+  #say(text, tone) {
+    $("settings-said").textContent = text;
+    $("settings-said").dataset.tone = tone;
+  }
+}

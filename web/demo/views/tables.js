@@ -1,0 +1,44 @@
+// Rows of tables, filled anew at each answer.
+
+import { portray } from "../models/person.js";
+import { dressFace, make } from "./dom.js";
+
+/** A table's row from cells: texts or nodes; `right` names the numbers' columns. */
+export function row(cells, right = []) {
+  const tr = make("tr");
+  cells.forEach((cell, i) => {
+    const td = make("td", right.includes(i) ? "right" : "");
+    td.append(cell);
+    tr.append(td);
+  });
+  return tr;
+}
+
+/** Puts rows into a table and shows or hides it and the sentence for none. */
+export function fillTable(table, none, rows) {
+  table.tBodies[0].replaceChildren(...rows);
+  table.hidden = rows.length === 0;
+  none.hidden = rows.length > 0;
+}
+
+export function personCell(user) {
+  const cell = make("span", "person");
+  const person = portray(user);
+  const name = make("span", "", person.name);
+  name.title = user.id;
+  cell.append(dressFace(make("span"), person), name);
+  return cell;
+}
+
+/** A number with a smaller one below it. */
+export function stacked(text, below) {
+  const cell = document.createDocumentFragment();
+  cell.append(text);
+  if (below) cell.append(make("small", "", below));
+  return cell;
+}
+
+/** Pairs of a term and its value. */
+export function fillFacts(list, pairs) {
+  list.replaceChildren(...pairs.flatMap(([term, value]) => [make("dt", "", term), make("dd", "", value)]));
+}
