@@ -43,6 +43,9 @@ func contenders(b *testing.B, step time.Duration) []contender {
 	gate := NewGate(mustCompile(b, benchRules), func() Instant { return 0 })
 	conn, user, room := &Subject{Scope: ScopeConn}, &Subject{Scope: ScopeUser}, &Subject{Scope: ScopeRoom}
 	q := &Request{Action: Danmaku, Role: "viewer", Room: "demo"}
+	var later Instant
+	shipped := NewGate(defaultRulesSet(b), atZero)
+	conns := []*Subject{{Scope: ScopeConn}, {Scope: ScopeUser}, {Scope: ScopeUserRoom}, {Scope: ScopeRoom}}
 	return []contender{
 		{"x/time/rate", func(n int) {
 			for range n {
@@ -66,6 +69,14 @@ func contenders(b *testing.B, step time.Duration) []contender {
 			for range n {
 				now = now.Add(step)
 				gate.Decide(now, q, conn, user, room)
+			}
+		}},
+		{"gate-default-danmaku", func(n int) {
+			// Every rule that ships for a danmaku: connection, two windows of
+			// the user, and the room's tiers with their degrade bucket.
+			for range n {
+				later = later.Add(step * 500_000)
+				shipped.Decide(later, q, conns[0], conns[1], conns[2], conns[3])
 			}
 		}},
 	}

@@ -85,7 +85,8 @@ func TestCountsSurviveSwaps(t *testing.T) {
 	}
 }
 
-// Property 7, and the fault of the threshold that nobody sees.
+// Property 7, and the fault "a threshold mistake nobody sees": a rule is tried in
+// shadow first.
 func TestProperty7ShadowCountsEqualEnforcing(t *testing.T) {
 	const text = `
 rules:

@@ -119,7 +119,8 @@ func TestMiddlewareRefusesAsTheContractSays(t *testing.T) {
 	}
 }
 
-func TestMiddlewareRetryAfterIsNeverZero(t *testing.T) {
+// The fault "429 without Retry-After", also where no wait would help.
+func TestFault429WithoutRetryAfter(t *testing.T) {
 	h, _ := newServer(t, atZero, map[string]http.HandlerFunc{"GET /": ok})
 	for _, c := range []call{{path: "/"}, {path: "/", token: "user-u"}} {
 		serve(h, c)
