@@ -9,7 +9,8 @@ import (
 	"liveroom/protocol"
 )
 
-// Config configures a [Fabric]. Zero fields take the defaults that are named with them.
+// Config configures a [Fabric]. Zero fields take the defaults that are named with them. Nodes on one NATS share its
+// streams and should agree on their bounds and ages: the node that starts last sets them.
 type Config struct {
 	// NodeID names this node among all: [A-Za-z0-9_.:@-]{1,64}. Required.
 	NodeID string

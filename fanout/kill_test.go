@@ -76,6 +76,27 @@ func TestKilledNodeKeepsItsPromises(t *testing.T) {
 			t.Errorf("gift %d: %+v, %v", i, g, err)
 		}
 	}
+	// The last gift may be stored and neither answered nor re-published: it is in the ledger and in the room's opening.
+	_, s := subscribe(t, f, "demo")
+	var last uint64
+	for {
+		gifts, err := f.Gifts(testContext(t), "demo", last, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(gifts) == 0 {
+			break
+		}
+		for _, g := range gifts {
+			if g.Prev != last {
+				t.Fatalf("gift %d follows %d, said to follow %d", g.Seq, last, g.Prev)
+			}
+			last = g.Seq
+		}
+	}
+	if s.Opening().LastGift != last || last < uint64(len(promised)) {
+		t.Errorf("%d gifts promised, the ledger's last is %d, the opening's %d", len(promised), last, s.Opening().LastGift)
+	}
 	if total, err := f.Likes(testContext(t), "demo"); err != nil || total < likes {
 		t.Errorf("likes %d, %v; %d were shown", total, err, likes)
 	}
