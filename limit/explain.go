@@ -79,7 +79,9 @@ func (r *rule) why(class uint8, q *Request, inGroup bool) string {
 
 // stand fills in what the rule would answer; the cells are a copy.
 func (r *rule) stand(s *Standing, cells []int64, at int64, class uint8, q *Request) {
-	s.RetryAfter = r.ask(cells, at, class, q).wait
+	var a answer
+	r.ask(cells, at, class, q, &a)
+	s.RetryAfter = a.wait
 	shares := r.meter.shares(cells)
 	s.Level = max(r.meter.level(cells, at), 0) / shares.unit[class]
 	s.Burst = shares.size / shares.unit[class]

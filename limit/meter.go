@@ -76,53 +76,59 @@ type answer struct {
 	wait    time.Duration
 }
 
-// ask tells what the rule says to a request at that time, and changes no level.
-func (r *rule) ask(c []int64, at int64, class uint8, q *Request) answer {
+// ask writes into a what the rule says to a request at that time, and changes
+// no level. (An answer returned by value would cost more than the bucket.)
+func (r *rule) ask(c []int64, at int64, class uint8, q *Request, a *answer) {
+	if r.plain {
+		r.main.one(c[0], at, class, a)
+		return
+	}
 	if r.exempts(class, q) {
-		return answer{outcome: outcomeExempt}
+		*a = answer{outcome: outcomeExempt}
+		return
 	}
 	if r.tiers != nil {
 		r.tiers.adapt(c, int64(q.Audience), at)
 	}
 	cost, floor := r.cost(q), r.floor[q.Action]
-	a := grant(r.meter, c, at, cost, floor, class, r.fold)
+	grant(r.meter, c, at, cost, floor, class, r.fold, a)
 	if a.outcome == outcomeReject && r.second != nil {
-		b := grant(r.second, c[r.meter.width():], at, cost, 0, class, false)
-		if b.outcome == outcomeAllow {
-			b.outcome = outcomeDegrade
+		wait := a.wait
+		grant(r.second, c[r.meter.width():], at, cost, 0, class, false, a)
+		if a.outcome == outcomeAllow {
+			a.outcome = outcomeDegrade
 		}
-		b.wait = min(a.wait, b.wait)
-		a = b
+		a.wait = min(a.wait, wait)
 	}
 	if r.shadow {
 		a.outcome = a.outcome.shadow()
 	}
-	return a
 }
 
 // grant grants all of the cost above the floor or nothing, or, when it folds,
 // as much of it as there is.
-func grant(m meter, c []int64, at, cost, floor int64, class uint8, fold bool) answer {
+func grant(m meter, c []int64, at, cost, floor int64, class uint8, fold bool, a *answer) {
 	s := m.shares(c)
 	unit, reserve := s.unit[class], floor*s.whole
 	level := m.level(c, at) - reserve
-	a := answer{cost: cost, unit: unit}
+	a.outcome, a.cost, a.unit, a.left, a.wait = outcomeAllow, cost, unit, 0, 0
 	switch {
 	case fold:
 		if a.cost = min(cost, max(level, 0)/unit); a.cost < cost {
 			a.outcome = outcomeDegrade
 		}
 	case cost > s.most[class] || cost*unit > s.size-reserve:
-		return answer{outcome: outcomeReject, wait: Never}
+		a.outcome, a.cost, a.wait = outcomeReject, 0, Never
+		return
 	case cost > 0 && cost*unit > level:
-		return answer{outcome: outcomeReject, wait: m.wait(c, at, cost*unit+reserve)}
+		a.outcome, a.cost, a.wait = outcomeReject, 0, m.wait(c, at, cost*unit+reserve)
+		return
 	}
 	a.left = max(level-a.cost*unit, 0)
-	return a
 }
 
 // spend takes what an answer grants, from the bucket that granted it.
-func (r *rule) spend(c []int64, at int64, a answer) {
+func (r *rule) spend(c []int64, at int64, a *answer) {
 	units := a.cost * a.unit
 	switch {
 	case units == 0:

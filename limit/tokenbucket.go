@@ -34,3 +34,12 @@ func (r *rate) same(other meter) bool {
 	o, ok := other.(*rate)
 	return ok && r.num == o.num && r.whole == o.whole && r.size == o.size
 }
+
+// one grants one token or none: what grant does for a plain rule.
+func (r *rate) one(full, at int64, class uint8, a *answer) {
+	unit := r.unit[class]
+	a.outcome, a.cost, a.unit, a.wait = outcomeAllow, 1, unit, 0
+	if a.left = r.levelOf(full, at) - unit; a.left < 0 {
+		a.outcome, a.cost, a.wait = outcomeReject, 0, r.waitFor(-a.left)
+	}
+}

@@ -26,6 +26,7 @@ type trial struct {
 }
 
 func (t *trial) run(q *Request, subjects []*Subject, scopes uint8) {
+	var a answer
 	for _, s := range subjects {
 		l := &t.lists.of[s.Scope]
 		cells, at := s.cells, s.atLocked(t.now)
@@ -35,7 +36,8 @@ func (t *trial) run(q *Request, subjects []*Subject, scopes uint8) {
 		}
 		for i := from; i < to; i++ {
 			if r := l.rules[i]; !l.grouped || r.matches(t.class, q.Room) {
-				t.note(r, t.tally.counters[s.Scope][i], r.ask(cells[r.cell:], at, t.class, q))
+				r.ask(cells[r.cell:], at, t.class, q, &a)
+				t.note(r, t.tally.counters[s.Scope][i], &a)
 			}
 		}
 	}
@@ -49,7 +51,7 @@ func (t *trial) run(q *Request, subjects []*Subject, scopes uint8) {
 
 // note takes one rule's answer into the whole. What holds however the others
 // answer is counted here: a refusal, which decides, and what was not asked.
-func (t *trial) note(r *rule, c *counter, a answer) {
+func (t *trial) note(r *rule, c *counter, a *answer) {
 	t.simple = t.simple && a.outcome == outcomeAllow && !r.shadow
 	switch {
 	case a.outcome >= outcomeReject && a.outcome != outcomeShadowDegrade:
@@ -71,13 +73,14 @@ func (t *trial) note(r *rule, c *counter, a answer) {
 	}
 }
 
-func (t *trial) decide(r *rule, a answer) {
+func (t *trial) decide(r *rule, a *answer) {
 	t.decider, t.left, t.unit = r, a.left, a.unit
 }
 
 // spend takes what the request costs, and counts rule by rule unless the
 // request is simple.
 func (t *trial) spend(q *Request, subjects []*Subject) {
+	var a answer
 	for _, s := range subjects {
 		l := &t.lists.of[s.Scope]
 		cells, at := s.cells, s.atLocked(t.now)
@@ -87,14 +90,14 @@ func (t *trial) spend(q *Request, subjects []*Subject) {
 			if l.grouped && !r.matches(t.class, q.Room) {
 				continue
 			}
-			a := r.ask(cells[r.cell:], at, t.class, q)
+			r.ask(cells[r.cell:], at, t.class, q, &a)
 			if r.fold && !r.shadow {
 				a.cost = min(a.cost, t.counted)
 			}
 			if r.queue != nil && !r.shadow {
 				t.delay = max(t.delay, r.queue.delay(cells[r.cell:], at))
 			}
-			r.spend(cells[r.cell:], at, a)
+			r.spend(cells[r.cell:], at, &a)
 			if !t.simple && (a.outcome <= outcomeDegrade || a.outcome == outcomeShadowDegrade) {
 				t.tally.counters[s.Scope][i].add(a.outcome)
 			}
