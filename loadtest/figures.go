@@ -1,9 +1,6 @@
 package main
 
-import (
-	"slices"
-	"time"
-)
+import "slices"
 
 // ClassFigures is what became of one class's measured attempts.
 type ClassFigures struct {
@@ -17,17 +14,17 @@ type ClassFigures struct {
 	Outcomes   map[string]int64 `json:"outcomes"`
 }
 
-// Delivery compares what should have reached the viewers with what did.
+// Delivery compares what should have reached the viewers with what did. It is about those who were there from the
+// first attempt to the last: one whom the server closed is counted among the closes, and comes back by resuming.
 type Delivery struct {
-	Viewers  int   `json:"viewers"`  // who were there for the whole trial
-	Expected int64 `json:"expected"` // admitted danmaku × viewers in their rooms
-	Arrived  int64 `json:"arrived"`
-	Lost     int64 `json:"lost"`   // of which the server may have announced some as missed
-	Missed   int64 `json:"missed"` // announced by the server, to all sessions
-	Twice    int64 `json:"twice"`  // arrived more than once
-	Leaked   int64 `json:"leaked"` // degraded danmaku that others than their sender saw
-	Orders   int   `json:"orders"` // viewers who saw their room's danmaku in another order than most; -1 where that can not be told
-	Gifts    int64 `json:"gifts"`  // expected receipts of stored gifts
+	Viewers  int   `json:"viewers"`
+	Expected int64 `json:"expected"` // admitted danmaku × viewers in their rooms, warm-up included
+	Lost     int64 `json:"lost"`     // of which the server may have announced some as missed
+	Missed   int64 `json:"missed"`   // announced by the server, to all sessions
+	Twice    int64 `json:"twice"`    // arrived more than once
+	Leaked   int64 `json:"leaked"`   // degraded danmaku that others than their sender saw
+	Orders   int   `json:"orders"`   // viewers who saw their room's danmaku in another order than most; -1 where that can't be told
+	Gifts    int64 `json:"gifts"`    // expected receipts of stored gifts
 	GiftLost int64 `json:"gift_lost"`
 	GiftHole int64 `json:"gift_holes"` // breaks in the chain of prev, whether or not something was lost in them
 	GiftDup  int64 `json:"gift_repeats"`
@@ -37,38 +34,24 @@ type Delivery struct {
 type figures struct {
 	classes  map[string]*ClassFigures
 	delivery Delivery
-	stamps   []int64 // of admitted danmaku in the biggest room, ascending, Unix milliseconds
-	span     time.Duration
+	stamps   []int64 // of admitted danmaku in the room that admitted most, ascending, Unix milliseconds
 }
 
 // sumUp reads everything that the trial's attempts and the viewers' sessions tell, once all has come to rest.
-func sumUp(t *trial, viewers []*session, r *readers) figures {
+func sumUp(t *trial, viewers, senders []*session, r *readers) figures {
 	f := figures{classes: map[string]*ClassFigures{}}
 	for c := range classes {
 		f.classes[c.String()] = &ClassFigures{Outcomes: map[string]int64{}}
 	}
-	perRoom := map[uint16]int64{}
-	for _, v := range viewers {
-		perRoom[v.room]++
-	}
-	delivered := r.delivered(len(t.due))
 	for k := t.from; k < len(t.due); k++ {
-		o := outcome(t.outcome[k].Load())
-		if o == planned {
-			continue
-		}
-		f.classes[t.class[k].String()].add(o)
-		if t.class[k] == danmaku {
-			f.delivery.danmaku(o, int64(delivered[k]), perRoom[t.room[k]])
+		if o := outcome(t.outcome[k].Load()); o != planned {
+			f.classes[t.class[k].String()].add(o)
 		}
 	}
-	f.delivery.Viewers = len(viewers)
+	f.delivery.danmaku(t, viewers, senders, r)
 	f.delivery.gifts(t, viewers, r)
 	f.delivery.order(t, viewers, r, f.classes[danmaku.String()].Degraded)
 	f.stamps = admittedStamps(t)
-	if len(t.due) > t.from {
-		f.span = time.Duration(t.due[len(t.due)-1] - t.due[t.from])
-	}
 	return f
 }
 
@@ -91,23 +74,46 @@ func (c *ClassFigures) add(o outcome) {
 	}
 }
 
-func (d *Delivery) danmaku(o outcome, arrived, viewers int64) {
-	switch o {
-	case admitted:
-		d.Expected += viewers
-		d.Arrived += arrived
-		d.Lost += max(0, viewers-arrived)
-		d.Twice += max(0, arrived-viewers)
-	case degraded:
-		d.Leaked += max(0, arrived-1)
-	case waiting: // its sender went away before the answer; it may have been admitted
-		d.Arrived += arrived
-		d.Expected += arrived
+// danmaku compares, for each viewer who stayed, how many of its room's danmaku it saw.
+func (d *Delivery) danmaku(t *trial, viewers, senders []*session, r *readers) {
+	present := map[uint16]int64{}
+	for _, v := range viewers {
+		present[v.room]++
+	}
+	expected := map[uint16]int64{} // danmaku of a room
+	echoes := map[*session]int64{} // degraded ones that only their sender saw
+	arrived := r.delivered(len(t.due))
+	for k, n := range arrived {
+		room, n := t.room[k], int64(n)
+		switch outcome(t.outcome[k].Load()) {
+		case admitted, duplicate:
+			if t.class[k] == danmaku {
+				expected[room]++
+			}
+			d.Twice += max(0, n-present[room])
+		case degraded:
+			echoes[senders[k%len(senders)]] += min(n, 1)
+			d.Leaked += max(0, n-1)
+		default: // the answer did not come, so that only its arrival tells whether it was admitted
+			if 2*n > present[room] {
+				expected[room]++
+			}
+		}
+	}
+	for _, k := range r.sinks {
+		k.mu.Lock()
+		for _, v := range viewers {
+			if v.sink == k && v.joined() {
+				d.Viewers++
+				d.Expected += expected[v.room]
+				d.Lost += max(0, expected[v.room]-v.seen.of(t)+echoes[v])
+			}
+		}
+		k.mu.Unlock()
 	}
 }
 
-// gifts looks for stored gifts that a session did not see: in a hole of its chain, or after its last one. Only sessions
-// that are still alive count: one that was closed resumes elsewhere, and is listed among the closes.
+// gifts looks for stored gifts that a session did not see: in a hole of its chain, or after its last one.
 func (d *Delivery) gifts(t *trial, viewers []*session, r *readers) {
 	byRoom := map[uint16][]uint64{}
 	t.gifts.mu.Lock()
@@ -140,7 +146,7 @@ func (d *Delivery) order(t *trial, viewers []*session, r *readers, degraded int6
 	for _, k := range r.sinks {
 		k.mu.Lock()
 		for _, v := range viewers {
-			if v.sink != k || v.seen.trial != t {
+			if v.sink != k || v.seen.trial != t || !v.joined() {
 				continue
 			}
 			if hashes[v.room] == nil {

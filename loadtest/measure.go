@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -14,6 +15,8 @@ type measured struct {
 	slots     []Slot
 	counted   counters // of the trial alone, warm-up included
 	took      time.Duration
+
+	likesCounted, likesShown int64
 }
 
 // plan is what a trial should do.
@@ -60,7 +63,7 @@ func (b *bench) measure(ctx context.Context, p plan, viewers []*session) (*measu
 	go func() {
 		err := sp.run(ctx)
 		if ctx.Err() == nil {
-			err = sp.await(ctx, patience)
+			err = errors.Join(sp.await(ctx, patience, b.readers.motion()), b.awaitLikes(ctx, viewers))
 		}
 		spoken <- err
 	}()
@@ -69,13 +72,62 @@ func (b *bench) measure(ctx context.Context, p plan, viewers []*session) (*measu
 	m := &measured{trial: t, latencies: col.sum, slots: col.slots, counted: b.readers.totals(), took: time.Since(t.start)}
 	m.counted.sub(&before)
 	sp.lag.moveTo(&m.latencies)
-	m.figures = sumUp(t, viewers, b.readers)
+	m.figures = sumUp(t, viewers, sp.senders, b.readers)
+	m.likesCounted, m.likesShown = b.readers.likes(viewers)
 	flows(t, m.slots)
 	return m, err
 }
 
-// patience is how long a trial waits for the last answers.
-const patience = 10 * time.Second
+// patience is how long a trial waits for the last answers and deliveries.
+const patience = 30 * time.Second
+
+// motion returns a function that reports whether danmaku or gifts have arrived since its last call.
+func (r *readers) motion() func() bool {
+	var last int64
+	return func() bool {
+		now := r.totals()
+		sum := now.events[kindDanmaku] + now.events[kindGift]
+		moved := sum != last
+		last = sum
+		return moved
+	}
+}
+
+// awaitLikes waits until the viewers have seen all the likes that the server counted. Likes are shown at most once a
+// second, so that three are plenty; what is missing then is a finding.
+func (b *bench) awaitLikes(ctx context.Context, viewers []*session) error {
+	if b.o.mix[like] == 0 {
+		return nil
+	}
+	for deadline := time.Now().Add(3 * time.Second); time.Now().Before(deadline); {
+		if counted, shown := b.readers.likes(viewers); shown == counted {
+			return nil
+		}
+		if err := waitFor(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// likes compares the taps that answers counted with the totals that viewers were shown, over all rooms.
+func (r *readers) likes(viewers []*session) (counted, shown int64) {
+	totals := map[uint16]int64{}
+	for _, k := range r.sinks {
+		k.mu.Lock()
+		counted += k.count.likes
+		for _, v := range viewers {
+			if v.sink == k {
+				totals[v.room] = max(totals[v.room], v.likeTotal)
+			}
+		}
+		k.mu.Unlock()
+	}
+	for _, n := range totals {
+		shown += n
+	}
+	return counted, shown
+}
 
 // watchTrial collects slots, and shows progress once a second, until the speaker has ended.
 func (b *bench) watchTrial(col *collector, p plan, spoken <-chan error) error {

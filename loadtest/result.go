@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -132,6 +133,9 @@ func (r *Result) trial(o *options, m *measured, slot time.Duration) {
 	r.volumes(m)
 	r.delivery()
 	r.bound(o.bound, m.figures.stamps)
+	if o.room == "" && m.likesCounted > 0 { // a fresh room begins at zero
+		r.Values["like_error"] = math.Abs(float64(m.likesShown - m.likesCounted))
+	}
 }
 
 // latencies adds every distribution that has something in it.

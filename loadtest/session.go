@@ -76,6 +76,14 @@ func (q *sequence) add(t *trial, k int) {
 	q.hash = (q.hash ^ uint64(k+1)) * 0x100000001b3 // FNV-1a, a word at a time
 }
 
+// of is how many of t's danmaku it holds.
+func (q *sequence) of(t *trial) int64 {
+	if q.trial != t {
+		return 0
+	}
+	return q.count
+}
+
 // hole is where a gift's prev did not match the one seen before: something between the two may be missing.
 type hole struct{ after, before uint64 }
 

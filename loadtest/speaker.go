@@ -77,13 +77,13 @@ func (s *speaker) repeat() {
 	}
 }
 
-// await waits until everything is answered and all that was said has had time to arrive, but not beyond patience.
-func (s *speaker) await(ctx context.Context, patience time.Duration) error {
-	const settled = 300 * time.Millisecond
+// await waits until everything is answered and nothing moves any more, but not beyond patience.
+func (s *speaker) await(ctx context.Context, patience time.Duration, moved func() bool) error {
+	const settled = 500 * time.Millisecond
 	quiet := time.Now()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		s.repeat()
-		if s.open() || !s.trial.again.empty() {
+		if moved() || s.open() || !s.trial.again.empty() {
 			quiet = time.Now()
 		}
 		if time.Since(quiet) > settled {

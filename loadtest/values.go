@@ -36,8 +36,8 @@ func quantities() []quantity {
 		}
 	}
 	return append(out,
-		quantity{"gift_loss", inCount, false, "stored gifts that a live viewer did not see"},
-		quantity{"danmaku_loss", inCount, false, "admitted danmaku that a viewer did not see, announced or not"},
+		quantity{"gift_loss", inCount, false, "stored gifts that a viewer who stayed did not see"},
+		quantity{"danmaku_loss", inCount, false, "admitted danmaku that a viewer who stayed did not see, announced or not"},
 		quantity{"missed", inCount, false, "danmaku that the server announced as dropped"},
 		quantity{"duplicates", inCount, false, "danmaku and gifts that a viewer saw twice"},
 		quantity{"other_orders", inCount, false, "viewers who saw the danmaku in another order than most; only without loss"},
@@ -47,6 +47,7 @@ func quantities() []quantity {
 		quantity{"answered_twice", inCount, false, "attempts with more than one"},
 		quantity{"unreadable", inCount, false, "frames that are not what the contract says"},
 		quantity{"like_falls", inCount, false, "like totals lower than one seen before"},
+		quantity{"like_error", inCount, false, "difference of the like total shown and the taps that answers counted"},
 		quantity{"refused", inCount, false, "attempts refused, of all classes"},
 		quantity{"closes", inCount, false, "sessions closed by the server or the network"},
 		quantity{"connect_failures", inCount, false, "sockets that were not upgraded or not welcomed"},
