@@ -142,3 +142,22 @@ func BenchmarkFlushLikes(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkGifts reads the last 10 of one room's gifts, as a resume does, in a ledger of 2000 gifts of 100 rooms.
+func BenchmarkGifts(b *testing.B) {
+	f := open(b, Config{NodeID: "n1", DataDir: b.TempDir()})
+	ctx := testContext(b)
+	var seqs []uint64
+	for i := range 2000 {
+		r := storeGift(b, f, fmt.Sprint("room", i%100), "u", fmt.Sprint(i), benchEvent)
+		if i%100 == 50 {
+			seqs = append(seqs, r.Seq)
+		}
+	}
+	after := seqs[len(seqs)-11]
+	for b.Loop() {
+		if got, err := f.Gifts(ctx, "room50", after, 100); err != nil || len(got) != 10 || got[0].Prev != after {
+			b.Fatal(len(got), err)
+		}
+	}
+}

@@ -39,7 +39,9 @@ func (f *Fabric) read(ctx context.Context, stream string, req directGet) ([]reco
 		return nil, fmt.Errorf("read %s: %w", stream, err)
 	}
 	inbox := f.store.NewInbox()
-	sub, err := f.store.SubscribeSync(inbox)
+	// Room for all of the answer, its end and an error; SubscribeSync would take half a megabyte.
+	answer := make(chan *nats.Msg, max(req.Batch, len(req.MultiLast), 1)+2)
+	sub, err := f.store.ChanSubscribe(inbox, answer)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", stream, err)
 	}
@@ -49,9 +51,11 @@ func (f *Fabric) read(ctx context.Context, stream string, req directGet) ([]reco
 	}
 	var out []record
 	for {
-		m, err := sub.NextMsgWithContext(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", stream, err)
+		var m *nats.Msg
+		select {
+		case m = <-answer:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("read %s: %w", stream, ctx.Err())
 		}
 		switch m.Header.Get("Status") {
 		case "":
