@@ -10,6 +10,7 @@
 /** Milliseconds a scrolling text takes, and a still one stays. */
 export const FLIGHT_MS = 8000;
 export const STILL_MS = 4500;
+const FEWEST_WITH_STILL = 5;
 /** Pixels between two texts of a lane. */
 const GAP = 24;
 
@@ -20,17 +21,17 @@ export class Lanes {
 
   /**
    * Fits the lanes to a stage, in pixels. Its first and last rows are kept for
-   * still texts. Texts in flight are forgotten when the geometry changed: their
+   * still texts; on a stage too low for that they scroll like the others. Texts in flight are forgotten when the geometry changed: their
    * owner clears the stage.
    */
   resize(width, height, rowHeight) {
     const count = Math.max(1, Math.floor(height / rowHeight));
-    const still = count >= 10 ? 2 : count >= 5 ? 1 : 0;
+    const still = count >= 10 ? 2 : count >= FEWEST_WITH_STILL ? 1 : 0;
     this.#width = width;
     this.#rows = {
-      top: rowsFrom(0, Math.max(1, still)),
+      top: rowsFrom(0, still),
       scroll: rowsFrom(still, count - 2 * still),
-      bottom: rowsFrom(count - 1, Math.max(1, still), -1),
+      bottom: rowsFrom(count - 1, still, -1),
     };
   }
 
@@ -45,11 +46,13 @@ export class Lanes {
 
   /**
    * Takes a place for a text of `width` pixels at `now` and returns
-   * `{row, durationMs}`, or null when every lane is taken. `own` texts may use
+   * `{mode, row, durationMs}`, or null when every lane is taken. `own` texts may use
    * all lanes, whatever the density.
    */
   place(mode, width, now, { own = false } = {}) {
-    return mode === "scroll" ? this.#scroll(width, now, own) : this.#still(this.#rows[mode], width, now);
+    const still = mode !== "scroll" && this.#rows[mode].length > 0;
+    const place = still ? this.#still(this.#rows[mode], width, now) : this.#scroll(width, now, own);
+    return place && { mode: still ? mode : "scroll", ...place };
   }
 
   #scroll(width, now, own) {

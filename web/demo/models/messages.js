@@ -95,6 +95,11 @@ export class Messages {
     if (at >= 0) this.#drop(at);
   }
 
+  /** Whether an own message waits to be drawn, or to be drawn anew. */
+  get hasOwnUndrawn() {
+    return this.#added.some((e) => e.own) || [...this.#changed].some((e) => e.own);
+  }
+
   /** What changed since the last call: entries added (in order), changed, and removed. */
   take() {
     const added = this.#added;

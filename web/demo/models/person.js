@@ -1,5 +1,7 @@
 // How a person is shown before anything is known of them: a colour and a sign.
 
+const segmenter = new Intl.Segmenter("en", { granularity: "grapheme" });
+
 /** FNV-1a over UTF-16 units: spreads short ids well, and is the same everywhere. */
 export function hash(text) {
   let h = 0x811c9dc5;
@@ -12,7 +14,7 @@ export function hash(text) {
 export function portray(user) {
   const id = user?.id ?? "";
   const name = user?.name || id;
-  const segment = new Intl.Segmenter("en", { granularity: "grapheme" }).segment(name)[Symbol.iterator]().next();
+  const segment = segmenter.segment(name)[Symbol.iterator]().next();
   const initial = segment.done ? "?" : segment.value.segment.toLocaleUpperCase();
   return { name, initial, tone: hash(id) % 12 };
 }

@@ -8,6 +8,9 @@ import { whyOf } from "../models/refusal.js";
 import { dressGift, giftName } from "./gift-face.js";
 import { every, frames, icon, make } from "./dom.js";
 
+/** Between two drawings in a flood: each costs a layout of the list, and nobody reads faster. */
+const DRAW_EVERY_MS = 100;
+
 export class Chat {
   #list;
   #pill;
@@ -19,6 +22,7 @@ export class Chat {
   #follow = new Follow();
   #announcer = new Announcer();
   #wake;
+  #drawnAt = -Infinity;
 
   /** `onAgain` gets the entry that its sender wants to send again. */
   constructor({ list, pill, heard }, messages, { language, signal, onLanguage, onAgain }) {
@@ -28,7 +32,7 @@ export class Chat {
     this.#messages = messages;
     this.#language = language;
     this.#onAgain = onAgain;
-    this.#wake = frames(() => this.#draw(), signal);
+    this.#wake = frames((now) => this.#drawAt(now), signal);
     list.addEventListener("scroll", () => this.#scrolled(), { signal, passive: true });
     pill.addEventListener("click", () => this.#toEnd(), { signal });
     onLanguage(() => this.#redraw());
@@ -41,6 +45,14 @@ export class Chat {
   /** The messages changed; they are drawn in the next frame. */
   changed() {
     this.#wake();
+  }
+
+  /** Draws, or goes on waiting; an own message is never kept waiting. */
+  #drawAt(now) {
+    if (now - this.#drawnAt < DRAW_EVERY_MS && !this.#messages.hasOwnUndrawn) return true;
+    this.#drawnAt = now;
+    this.#draw();
+    return false;
   }
 
   #draw() {
@@ -60,7 +72,6 @@ export class Chat {
     this.#follow.came(added.length);
     if (this.#follow.following) this.#scrollToEnd();
     this.#showPill();
-    return false;
   }
 
   #redraw() {

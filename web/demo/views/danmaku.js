@@ -67,15 +67,14 @@ export class Danmaku {
     if (this.#flying.size >= MOST_NODES && !item.own) return false;
     const { font, width } = this.#size;
     const w = Math.ceil(this.#ruler.measureText(item.text).width + font * 0.8) + 2;
-    const mode = item.mode ?? "scroll";
-    const place = this.#lanes.place(mode, w, now, { own: item.own });
+    const place = this.#lanes.place(item.mode ?? "scroll", w, now, { own: item.own });
     if (!place) return false;
     const node = this.#pool.pop() ?? make("div");
     node.className = item.own ? "fly own" : "fly";
     node.textContent = item.text;
     node.style.color = item.color ?? "";
     const y = Math.round(place.row * font * LINE);
-    const motion = node.animate(path(mode, width, w, y), { duration: place.durationMs, fill: "both" });
+    const motion = node.animate(path(place.mode, width, w, y), { duration: place.durationMs, fill: "both" });
     // The lane counts from this frame; an animation left to itself would start when the browser gets to it, and a busy one
     // would let texts overlap.
     motion.startTime = now;
@@ -105,7 +104,7 @@ export class Danmaku {
   }
 }
 
-function path(mode, width, w, y) {
+function path(place.mode, width, w, y) {
   if (mode === "scroll") return [{ transform: `translate3d(${width}px, ${y}px, 0)` }, { transform: `translate3d(${-w}px, ${y}px, 0)` }];
   const x = Math.round((width - w) / 2);
   return [{ transform: `translate3d(${x}px, ${y}px, 0)`, opacity: 1 }, { transform: `translate3d(${x}px, ${y}px, 0)`, opacity: 1, offset: 0.94 }, { transform: `translate3d(${x}px, ${y}px, 0)`, opacity: 0 }];

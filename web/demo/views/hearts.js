@@ -18,6 +18,7 @@ export class Hearts {
   #timer = 0;
   #held = 0;
   #ownShown = 0;
+  #height = 0;
 
   /** `onLikes(count)` is called at most once a second. */
   constructor(button, sky, { signal, still, onLikes }) {
@@ -26,6 +27,9 @@ export class Hearts {
     this.#still = still;
     this.#onLikes = onLikes;
     this.#listen(signal);
+    const resizes = new ResizeObserver(([entry]) => { this.#height = entry.contentRect.height; });
+    resizes.observe(sky);
+    signal.addEventListener("abort", () => resizes.disconnect());
     signal.addEventListener("abort", () => {
       clearTimeout(this.#timer);
       this.#release();
@@ -93,7 +97,7 @@ export class Hearts {
     const heart = this.#pool.pop() ?? icon("heart");
     heart.style.color = COLORS[Math.floor(Math.random() * COLORS.length)];
     this.#sky.append(heart);
-    const height = this.#sky.clientHeight;
+    const height = this.#height;
     const side = () => `${(Math.random() - 0.5) * 76}px`;
     const size = 0.7 + Math.random() * 0.7;
     const motion = heart.animate([

@@ -1,6 +1,7 @@
 // The stage in place of the video: a drawn night that moves with the room.
 
 import { Energy } from "../../models/energy.js";
+import { Pace } from "../../models/pace.js";
 import { sceneOf } from "../../models/scene.js";
 import { FLOOR, drawBackdrop } from "./backdrop.js";
 import { Crowd } from "./crowd.js";
@@ -8,7 +9,6 @@ import { Lights } from "./lights.js";
 import { drawPerformer } from "./performer.js";
 import { Sky } from "./sky.js";
 
-const FRAME_MS = 1000 / 30;
 /** Pixels of the longer edge: more costs time and shows nothing. */
 const MOST_PIXELS = 1600;
 const BEATS_PER_SECOND = 1.9 / 2;
@@ -20,7 +20,7 @@ export class Stage {
   #still;
   #energy = new Energy();
   #parts = null;
-  #drawnAt = -Infinity;
+  #pace = new Pace();
   #frame = 0;
 
   /** `still`: draws one quiet picture instead of a moving one. */
@@ -58,7 +58,7 @@ export class Stage {
   #resize() {
     const { clientWidth, clientHeight } = this.#canvas;
     if (clientWidth === 0 || clientHeight === 0) return;
-    const ratio = Math.min(devicePixelRatio, 2, MOST_PIXELS / clientWidth);
+    const ratio = Math.min(devicePixelRatio, 2, MOST_PIXELS / clientWidth) * this.#pace.scale;
     const [w, h] = [Math.round(clientWidth * ratio), Math.round(clientHeight * ratio)];
     if (this.#parts && this.#canvas.width === w && this.#canvas.height === h) return;
     this.#canvas.width = w;
@@ -69,7 +69,8 @@ export class Stage {
       crowd: new Crowd(this.#scene, h),
       sky: this.#parts?.sky ?? new Sky(this.#scene, h),
     };
-    this.#run();
+    if (this.#frame === 0 || this.#still.matches) this.#run();
+    else this.#draw(performance.now() / 1000, this.#energy.at(performance.now()));
   }
 
   #run() {
@@ -81,8 +82,8 @@ export class Stage {
     }
     const step = (now) => {
       this.#frame = requestAnimationFrame(step);
-      if (now - this.#drawnAt < FRAME_MS - 2) return;
-      this.#drawnAt = now;
+      if (!this.#pace.due(now)) return;
+      if (this.#pace.drawn(now)) this.#resize();
       this.#draw(now / 1000, this.#energy.at(now));
     };
     this.#frame = requestAnimationFrame(step);

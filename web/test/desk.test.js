@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readQuota, readRefusals } from "../demo/models/desk.js";
+import { Metrics } from "../demo/models/metrics.js";
+import { portray } from "../demo/models/person.js";
+import { readRooms, totalOnline } from "../demo/models/roster.js";
+import { sceneOf } from "../demo/models/scene.js";
+import { Rate, Series } from "../demo/models/series.js";
+import { tokenInFragment } from "../demo/models/token.js";
+
+test("rooms by size, odd ones left out", () => {
+  const rooms = readRooms({ rooms: [{ id: "b", online: 5 }, { id: "a", online: 5, title: "A", rates: { danmaku: 2 } }, null, {}, { id: "c", online: -3, closed: true }] });
+  assert.deepEqual(rooms.map((r) => [r.id, r.title, r.online, r.danmaku, r.closed]), [["a", "A", 5, 2, false], ["b", "b", 5, 0, false], ["c", "c", 0, 0, true]]);
+  assert.equal(totalOnline(rooms), 10);
+  for (const body of [null, undefined, {}, { rooms: 7 }]) assert.deepEqual(readRooms(body), []);
+});
+
+test("quotas: the emptiest first, shares within bounds", () => {
+  const quota = readQuota({ quota: [{ rule: "r", action: "gift", level: 2000, burst: 1000, per_second: 500 }, { rule: "d", action: "danmaku", level: -4, burst: 80, per_second: 40 }, null] });
+  assert.deepEqual(quota.map((q) => [q.rule, q.share, q.low]), [["d", 0, true], ["r", 1, false]]);
+});
+
+test("refusals: with the user as an object or an id, the newest first", () => {
+  const refusals = readRefusals({ refusals: [{ user: "u1", name: "Ann", action: "danmaku", reason: "rate_limited", count: 3, time: 5 }, { user: { id: "u2" }, at: 9 }] });
+  assert.deepEqual(refusals.map((r) => [r.user.id, r.count, r.at]), [["u2", 1, 9], ["u1", 3, 5]]);
+  assert.equal(refusals[1].user.name, "Ann");
+});
+
+test("metrics: samples by label, escapes, and what is no sample", () => {
+  const m = new Metrics('# HELP a b\na 3\nb{x="1",y="q\\"\\\\\\n,}"} 2.5e3 17\nb{x="2"} NaN\nb{x="1"} 1\nc +Inf\n\n');
+  assert.equal(m.sum("a"), 3);
+  assert.equal(m.sum("b", { x: "1" }), 2501);
+  assert.equal(m.samples("b")[0].labels.y, 'q"\\\n,}');
+  assert.deepEqual(m.by("b", "x")[0], { labels: { x: "1" }, value: 2501 });
+  assert.equal(m.sum("c"), Infinity);
+  assert.equal(m.sum("none"), 0);
+});
+
+test("a curve stays in its box; a rate survives a restart of its counter", () => {
+  const series = new Series(5);
+  assert.equal(series.points(100, 20), "");
+  for (const v of [0, 10, 5, NaN, 400, 3, 7]) series.push(v);
+  assert.equal(series.values.length, 5);
+  for (const point of series.points(100, 20).split(" ")) {
+    const [x, y] = point.split(",").map(Number);
+    assert.ok(x >= 0 && x <= 100 && y >= 0 && y <= 20, point);
+  }
+  const rate = new Rate();
+  assert.deepEqual([rate.take(10, 0), rate.take(30, 2000), rate.take(5, 4000), rate.take(15, 5000)], [null, 10, null, 10]);
+});
+
+test("a token is read from the fragment alone", () => {
+  assert.equal(tokenInFragment("#token=a.b.c"), "a.b.c");
+  assert.equal(tokenInFragment("#x=1&token=q"), "q");
+  assert.equal(tokenInFragment(""), null);
+});
+});
+
+test("a room's scene and a person's face follow from their names", () => {
+  assert.deepEqual(sceneOf("demo"), sceneOf("demo"));
+  assert.notDeepEqual(sceneOf("demo").near, sceneOf("demo2").near);
+  assert.deepEqual(portray({ id: "u1", name: "👩‍👩‍👧 family" }).initial, "👩‍👩‍👧");
+  assert.deepEqual(portray(undefined), { name: "", initial: "?", tone: portray({ id: "" }).tone });
+  for (const id of ["a", "b", "guest-1", "x".repeat(64)]) assert.ok(portray({ id }).tone >= 0 && portray({ id }).tone < 12);
+});
