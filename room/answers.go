@@ -3,6 +3,7 @@ package room
 import (
 	"encoding/binary"
 	"hash/maphash"
+	"slices"
 	"time"
 
 	"liveroom/limit"
@@ -118,11 +119,8 @@ func (a *answers) end(e *answer, ack protocol.Ack) {
 }
 
 func (a *answers) forget(e *answer) {
-	for i, other := range a.list {
-		if other == e {
-			a.cut(i)
-			return
-		}
+	if i := slices.Index(a.list, e); i >= 0 {
+		a.cut(i)
 	}
 }
 
@@ -139,11 +137,7 @@ func (a *answers) evict() bool {
 	return false
 }
 
-func (a *answers) cut(i int) {
-	copy(a.list[i:], a.list[i+1:])
-	a.list[len(a.list)-1] = nil
-	a.list = a.list[:len(a.list)-1]
-}
+func (a *answers) cut(i int) { a.list = slices.Delete(a.list, i, i+1) }
 
 // last returns when the last of them is over its age.
 func (a *answers) last() limit.Instant {
@@ -156,15 +150,11 @@ func (a *answers) last() limit.Instant {
 
 // expire drops what is over its age and not in flight.
 func (a *answers) expire(now limit.Instant) {
-	kept := a.list[:0]
-	for _, e := range a.list {
-		if e.state == inFlight || e.expires > now {
-			kept = append(kept, e)
-		}
+	over := func(e *answer) bool { return e.state != inFlight && e.expires <= now }
+	if !slices.ContainsFunc(a.list, over) { // the usual case writes nothing
+		return
 	}
-	clear(a.list[len(kept):])
-	a.list = kept
-	if len(kept) == 0 {
+	if a.list = slices.DeleteFunc(a.list, over); len(a.list) == 0 {
 		a.list = nil
 	}
 }

@@ -27,6 +27,7 @@ func (r *Room) danmaku(now limit.Instant, p *policy, by *Speaker, req *protocol.
 		by.user.unsay(by.place, mine, before)
 		return protocol.Refuse(req.ID, limited(protocol.ReasonRateLimited, d))
 	}
+	defer r.release(now, by, limit.Danmaku, 1)
 	m := protocol.Danmaku{
 		MID: r.hub.cfg.MIDs.Next(), User: protocol.User{ID: by.who.User, Name: by.who.Name, Role: by.who.Role},
 		Text: text, Color: req.Color, Mode: req.Mode, TS: r.hub.cfg.Now().UnixMilli(),

@@ -110,6 +110,9 @@ rules:
 		if r := info.Rates.TenSeconds; r.Admitted != .1 || r.Degraded != .1 || r.Refused != .1 {
 			t.Fatalf("rates: %+v", r)
 		}
+		if q := info.Quota; len(q) != 1 || q[0] != (Quota{Rule: "room", Action: "danmaku", Level: 0, Burst: 1}) {
+			t.Fatalf("quota: %+v", q)
+		}
 		if len(info.Refusals) != 1 || info.Refusals[0].Rule != "room" || info.Refusals[0].Name != "Name of a" {
 			t.Fatalf("refusals: %+v", info.Refusals)
 		}
@@ -227,5 +230,28 @@ func TestRoomsAreMadeWhereTheyMay(t *testing.T) {
 	w.bus.set(func(b *memoryBus) { b.settings["titled"] = revised{[]byte(`{"title":"T"}`), 3} })
 	if got := shut.join("titled", "a").at("welcome")[0].Room.Title; got != "T" {
 		t.Fatalf("a room with settings: title %q", got)
+	}
+}
+
+// A rule of concurrency on joins is a bound on members: slots come back when they leave, and those of messages at once.
+func TestSlotsComeBack(t *testing.T) {
+	w := newWorld(t, newMemoryBus(), func(c *Config) {
+		c.Gate = gateOf(t, `
+rules:
+  - {name: seats, action: join, scope: room, algorithm: concurrency, burst: 2, rate: 0, per: 1h}
+  - {name: at-once, action: [danmaku, like, gift], scope: user, algorithm: concurrency, burst: 1, rate: 0, per: 1h}
+`)
+	})
+	a := w.join("demo", "a")
+	w.join("demo", "b")
+	if _, r := w.tryJoin("demo", "c"); r == nil || r.Detail != "seats" {
+		t.Fatalf("a third in a room of two: %+v", r)
+	}
+	a.Leave()
+	c := w.join("demo", "c")
+	for i := range 5 {
+		wantCode(t, c.say(fmt.Sprint(i)), protocol.OK, "")
+		wantCode(t, c.like(1), protocol.OK, "")
+		wantCode(t, c.give(fmt.Sprint("g", i), "rose", 1), protocol.OK, "")
 	}
 }

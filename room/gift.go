@@ -25,7 +25,12 @@ func (r *Room) gift(ctx context.Context, now limit.Instant, by *Speaker, req *pr
 	if !ok {
 		return protocol.Refuse(req.ID, &protocol.Error{Reason: protocol.ReasonNotFound, Detail: "gift: not in the catalogue"})
 	}
-	if d := r.ask(now, by, limit.Gift, kind.Price*int64(req.Count)); d.Verdict != limit.Allow {
+	value := kind.Price * int64(req.Count)
+	d := r.ask(now, by, limit.Gift, value)
+	if d.Verdict <= limit.Degrade {
+		defer r.release(now, by, limit.Gift, value)
+	}
+	if d.Verdict != limit.Allow { // half a gift is none
 		return protocol.Refuse(req.ID, limited(protocol.ReasonRateLimited, d))
 	}
 	g := protocol.Gift{

@@ -137,16 +137,31 @@ func (r *Room) barred(p *policy, by *Speaker, op protocol.Op) *protocol.Error {
 	return nil
 }
 
-// ask puts a message to the gate: connection, user, user in the room, room, all or nothing.
+// ask puts a message to the gate: connection, user, user in the room, room, all or nothing. What it does not reject is
+// to be released when it is over.
 func (r *Room) ask(now limit.Instant, by *Speaker, a limit.Action, cost int64) limit.Decision {
-	q := limit.Request{
-		Action: a, Cost: cost, Role: string(by.who.Role), User: by.who.User, Room: r.id, Addr: by.addr,
-		Audience: r.Online(),
-	}
+	q := r.request(by, a, cost)
 	if by.conn == nil {
 		return r.hub.gate.Decide(now, &q, &by.user.subject, &by.place.subject, &r.subject)
 	}
 	return r.hub.gate.Decide(now, &q, by.conn, &by.user.subject, &by.place.subject, &r.subject)
+}
+
+// release gives back the slots that rules of concurrency gave at the instant asked.
+func (r *Room) release(asked limit.Instant, by *Speaker, a limit.Action, cost int64) {
+	q := r.request(by, a, cost)
+	if by.conn == nil {
+		r.hub.gate.Release(asked, &q, &by.user.subject, &by.place.subject, &r.subject)
+		return
+	}
+	r.hub.gate.Release(asked, &q, by.conn, &by.user.subject, &by.place.subject, &r.subject)
+}
+
+func (r *Room) request(by *Speaker, a limit.Action, cost int64) limit.Request {
+	return limit.Request{
+		Action: a, Cost: cost, Role: string(by.who.Role), User: by.who.User, Room: r.id, Addr: by.addr,
+		Audience: r.Online(),
+	}
 }
 
 // limited renders a decision that did not allow everything.

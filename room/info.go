@@ -2,6 +2,10 @@ package room
 
 import (
 	"encoding/json"
+	"time"
+
+	"liveroom/limit"
+	"liveroom/protocol"
 )
 
 // Summary is a room in a list.
@@ -23,9 +27,39 @@ type Info struct {
 		TenSeconds Rates `json:"10s"`
 		Minute     Rates `json:"60s"`
 	} `json:"rates"`
+	Quota    []Quota    `json:"quota"`    // of the room's buckets, as a viewer's messages meet them
 	Refusals []Refused  `json:"refusals"` // of the last ones, the newest first
 	Mutes    []Sanction `json:"mutes"`
 	Bans     []Sanction `json:"bans"`
+}
+
+// Quota is one of a room's buckets for one action.
+type Quota struct {
+	Rule         string `json:"rule"`
+	Action       string `json:"action"`
+	Level        int64  `json:"level"` // tokens in it now
+	Burst        int64  `json:"burst"` // when it is full
+	Shadow       bool   `json:"shadow,omitempty"`
+	RetryAfterMS int64  `json:"retry_after_ms,omitempty"` // until it has one more; 0: it has, or never will
+}
+
+// quota reads the levels of the room's buckets.
+func (r *Room) quota(now limit.Instant) []Quota {
+	out := []Quota{}
+	for _, a := range []limit.Action{limit.Danmaku, limit.Gift, limit.Like, limit.Join} {
+		q := limit.Request{Action: a, Cost: 1, Role: string(protocol.RoleViewer), Room: r.id, Audience: r.Online()}
+		for _, s := range r.hub.gate.Explain(now, &q, &r.subject) {
+			if s.Why != "applies" && s.Why != "shadow" {
+				continue
+			}
+			line := Quota{Rule: s.Rule, Action: a.String(), Level: s.Level, Burst: s.Burst, Shadow: s.Why == "shadow"}
+			if s.RetryAfter != limit.Never {
+				line.RetryAfterMS = (s.RetryAfter + time.Millisecond - 1).Milliseconds()
+			}
+			out = append(out, line)
+		}
+	}
+	return out
 }
 
 // Summary returns the room's line in a list.
@@ -42,8 +76,8 @@ func (r *Room) Info() Info {
 	now := r.hub.gate.Now()
 	i := Info{
 		Summary: r.Summary(), SlowModeMS: p.SlowMode, Pinned: p.Pinned,
-		Refusals: r.stats.newest(),
-		Mutes:    inForce(p.Mutes, r.hub.cfg.Now().UnixMilli()), Bans: inForce(p.Bans, r.hub.cfg.Now().UnixMilli()),
+		Quota: r.quota(now), Refusals: r.stats.newest(),
+		Mutes: inForce(p.Mutes, r.hub.cfg.Now().UnixMilli()), Bans: inForce(p.Bans, r.hub.cfg.Now().UnixMilli()),
 	}
 	i.Rates.TenSeconds, i.Rates.Minute = r.stats.rates(now, 10), r.stats.rates(now, 60)
 	return i

@@ -77,12 +77,17 @@ func (r *Room) admit(j *JoinRequest) (*Member, view, *protocol.Error) {
 		return nil, view{}, err
 	}
 	by := Speaker{who: &j.Who, user: u, place: p, conn: j.Conn, addr: j.Addr}
-	if d := r.ask(h.gate.Now(), &by, limit.Join, 1); d.Verdict != limit.Allow {
+	now := h.gate.Now()
+	if d := r.ask(now, &by, limit.Join, 1); d.Verdict != limit.Allow {
+		if d.Verdict == limit.Degrade { // half a join is none
+			r.release(now, &by, limit.Join, 1)
+		}
 		h.unseat(u, p)
 		return nil, view{}, limited(protocol.ReasonRateLimited, d)
 	}
 	m := &Member{
 		session: j.Session, room: r, user: u, place: p, conn: j.Conn, addr: j.Addr, lang: j.Lang, descriptor: j.Order,
+		joined: now, joinedAs: j.Who.Role,
 	}
 	who := j.Who
 	m.who.Store(&who)

@@ -22,6 +22,8 @@ type Member struct {
 	addr       netip.Addr
 	lang       protocol.Lang
 	descriptor int
+	joined     limit.Instant // what the gate was asked with
+	joinedAs   protocol.Role
 	number     uint64 // set by the audience when the member joins
 
 	who  atomic.Pointer[Identity]
@@ -108,6 +110,8 @@ func (m *Member) Leave() {
 	m.room.audience.remove(m)
 	m.room.countLocked()
 	m.room.mu.Unlock()
+	who := Identity{User: m.user.id, Role: m.joinedAs}
+	m.room.release(m.joined, &Speaker{who: &who, user: m.user, place: m.place, conn: m.conn, addr: m.addr}, limit.Join, 1)
 	m.room.hub.unseat(m.user, m.place)
 	m.room.hub.exit(m.room)
 }

@@ -89,7 +89,7 @@ func (w *world) crowd(room string, n int) []*Member {
 	for i := range members {
 		m, refusal := w.hub.Join(w.t.Context(), JoinRequest{
 			Session: &nullSession{}, Order: i, Conn: &limit.Subject{Scope: limit.ScopeConn},
-			Hello: &protocol.Request{Room: room}, Who: Identity{User: fmt.Sprint("u", i), Role: protocol.RoleViewer},
+			Hello: &protocol.Request{Room: room}, Who: Identity{User: fmt.Sprint(room, "-", i), Role: protocol.RoleViewer},
 		})
 		if refusal != nil {
 			w.t.Fatal(refusal.Reason())
@@ -194,3 +194,36 @@ func BenchmarkHandleDanmaku(b *testing.B) {
 type nullBus struct{ *memoryBus }
 
 func (nullBus) PublishDanmaku(string, []byte) error { return nil }
+
+// BenchmarkMember reports what a joined, idle session of a user of its own costs here: member, user, place, buckets,
+// and its part of the hub's maps.
+func BenchmarkMember(b *testing.B) {
+	const n = 16_000
+	heap := func() float64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapAlloc)
+	}
+	for b.Loop() {
+		w := newWorld(b, newMemoryBus(), func(c *Config) {
+			spec := limit.Default()
+			for i := range spec.Rules {
+				if spec.Rules[i].Name == "join-room" {
+					spec.Rules[i].Rate, spec.Rules[i].Burst = 1e6, 1e6
+				}
+			}
+			rules, err := spec.Compile()
+			if err != nil {
+				b.Fatal(err)
+			}
+			c.Gate = limit.NewGate(rules, limit.NewClock())
+		})
+		w.crowd("demo", 2000)
+		before := heap()
+		members := w.crowd("demo2", n)
+		b.ReportMetric((heap()-before)/n, "B/member")
+		runtime.KeepAlive(members)
+	}
+}

@@ -11,6 +11,7 @@ func (r *Room) tap(now limit.Instant, by *Speaker, req *protocol.Request) protoc
 	if d.Verdict > limit.Degrade {
 		return protocol.Refuse(req.ID, limited(protocol.ReasonRateLimited, d))
 	}
+	defer r.release(now, by, limit.Like, int64(req.Count))
 	r.like(d.Counted)
 	ack := protocol.Ack{ID: req.ID, Code: protocol.OK, TS: r.hub.cfg.Now().UnixMilli()}
 	if d.Verdict == limit.Degrade {
