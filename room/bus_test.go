@@ -21,6 +21,8 @@ type memoryBus struct {
 	ledger   []ledgerEntry
 	ids      map[string]uint64
 
+	broken  bool // nothing can be subscribed to
+	blind   bool // the store does not answer when a room opens
 	down    bool // danmaku, commands, likes, gifts and settings are refused
 	mute    bool // gifts are stored, their answers lost
 	unheard bool // what is stored is not announced
@@ -66,12 +68,18 @@ func (b *memoryBus) total(room string) int64 {
 func (b *memoryBus) Subscribe(_ context.Context, room string, f Feed) (Opening, func(), error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.broken {
+		return Opening{}, nil, errDown
+	}
 	b.feeds[room] = append(b.feeds[room], f)
 	o := Opening{Known: true, Likes: b.likes[room], Settings: b.settings[room].value, Revision: b.settings[room].revision}
 	for _, g := range b.ledger {
 		if g.room == room {
 			o.LastGift = g.Seq
 		}
+	}
+	if b.blind {
+		o = Opening{}
 	}
 	return o, func() {
 		b.mu.Lock()

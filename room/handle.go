@@ -121,20 +121,29 @@ func (r *Room) barred(p *policy, by *Speaker, op protocol.Op) *protocol.Error {
 		now = r.hub.cfg.Now().UnixMilli()
 	}
 	if left, yes := in(p.banned, by.who.User, now); yes {
-		return &protocol.Error{Reason: protocol.ReasonBanned, RetryAfter: time.Duration(left) * time.Millisecond}
+		return sanctionedFor(protocol.ReasonBanned, left)
 	}
 	if p.Closed {
 		return &protocol.Error{Reason: protocol.ReasonRoomClosed}
 	}
 	if op == protocol.OpDanmaku {
 		if left, yes := in(p.muted, by.who.User, now); yes {
-			return &protocol.Error{Reason: protocol.ReasonMuted, RetryAfter: time.Duration(left) * time.Millisecond}
+			return sanctionedFor(protocol.ReasonMuted, left)
 		}
 	}
 	if op == protocol.OpGift && by.who.guest() && !r.hub.cfg.GuestGifts {
 		return &protocol.Error{Reason: protocol.ReasonForbidden, Detail: "guests send no gifts"}
 	}
 	return nil
+}
+
+// sanctionedFor tells how long a mute or ban lasts yet, in ms; 0: for ever, and no time is told.
+func sanctionedFor(reason protocol.Reason, left int64) *protocol.Error {
+	err := &protocol.Error{Reason: reason}
+	if left > 0 {
+		err.RetryAfter = limit.Jitter(time.Duration(left) * time.Millisecond)
+	}
+	return err
 }
 
 // ask puts a message to the gate: connection, user, user in the room, room, all or nothing. What it does not reject is

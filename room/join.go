@@ -3,7 +3,6 @@ package room
 import (
 	"context"
 	"net/netip"
-	"time"
 
 	"liveroom/limit"
 	"liveroom/protocol"
@@ -70,7 +69,7 @@ type view struct {
 func (r *Room) admit(j *JoinRequest) (*Member, view, *protocol.Error) {
 	h := r.hub
 	if left, yes := in(r.policy.Load().banned, j.Who.User, h.cfg.Now().UnixMilli()); yes {
-		return nil, view{}, &protocol.Error{Reason: protocol.ReasonBanned, RetryAfter: time.Duration(left) * time.Millisecond}
+		return nil, view{}, sanctionedFor(protocol.ReasonBanned, left)
 	}
 	u, p, err := h.seat(r, j.Who.User)
 	if err != nil {

@@ -87,8 +87,11 @@ func (r *Room) open(ctx context.Context, create func() *protocol.Error) *protoco
 	if o.Revision > 0 {
 		r.adopt(o.Settings, o.Revision)
 	}
+	elsewhere := r.hub.elsewhere(r.id)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.crowd.elsewhere = elsewhere
+	r.countLocked()
 	r.recallLocked(recent, since.UnixMilli())
 	r.likes.total = max(r.likes.total, o.Likes)
 	r.likes.shown = r.likes.total

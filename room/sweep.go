@@ -101,10 +101,18 @@ func (h *Hub) countElsewhere() {
 		return
 	}
 	for _, r := range h.opened() {
-		n := max(0, h.cfg.Elsewhere(r.id))
+		n := h.elsewhere(r.id)
 		r.mu.Lock()
 		r.crowd.elsewhere = n
 		r.countLocked()
 		r.mu.Unlock()
 	}
+}
+
+// elsewhere asks for one room's sessions on other nodes.
+func (h *Hub) elsewhere(room string) int {
+	if h.cfg.Elsewhere == nil {
+		return 0
+	}
+	return max(0, h.cfg.Elsewhere(room))
 }
