@@ -41,7 +41,29 @@
 //
 // Parse reads a Spec from YAML or JSON, Default returns the one that ships,
 // Compile checks it whole and lists every fault with its path. Gate.Swap puts a
-// compiled set in force while decisions go on; levels are kept.
+// compiled set in force while decisions go on; levels are kept. A rule in
+// shadow only counts, Gate.Explain tells how each stands towards a request, and
+// Gate.Counts what each has done.
+//
+// # Which algorithm
+//
+//   - token_bucket, unless one of the following is needed: exact, one cell,
+//     forgives a pause with a burst.
+//   - leaky_bucket, in front of what must not see bursts: admits the same, and
+//     Decision.Delay paces it; the wait is at most (burst-1)/rate.
+//   - fixed_window, for quotas people read off a clock; two of them fit around
+//     a window's end.
+//   - sliding_window, for quotas over a long time without that: three cells, and
+//     an estimate that takes the past window as evenly spread.
+//   - sliding_log, for small quotas that must hold in every window exactly: two
+//     cells a token, a thousand at most.
+//   - concurrency, for work that lasts: slots until Gate.Release, or for per.
+//
+// # HTTP
+//
+// Middleware limits a net/http server by route template and verified identity;
+// WriteRefusal and SetHeaders write its answers for handlers that ask the Gate
+// themselves. Table keeps the subjects of what has no owner, such as addresses.
 //
 // # Concurrency
 //
@@ -52,7 +74,8 @@
 //
 // # What it does not do
 //
-// It does not wait, queue or sleep for a caller, it exports no metrics of its
-// own (Gate.Counts feeds a collector), and one Gate knows one process: rules
-// marked cluster hold here for this node alone.
+// A decision does not wait, queue or sleep (Middleware does, for a leaky
+// bucket's delay). The package exports no metrics of its own (Gate.Counts feeds
+// a collector), and a Gate knows one process: rules marked cluster hold here
+// for this node alone.
 package limit

@@ -17,7 +17,7 @@ type Standing struct {
 	Burst int64 `json:"burst"`
 	// RetryAfter is how long the rule would refuse the request from now on:
 	// 0 when it would not, Never when it always would.
-	RetryAfter time.Duration `json:"retry_after"`
+	RetryAfter time.Duration `json:"retry_after_ns"`
 }
 
 // Explain tells how every rule for q's action stands towards q, for the

@@ -106,3 +106,20 @@ func TestDecideDoesNotAllocate(t *testing.T) {
 		}
 	}
 }
+
+// The scarcest of several folding rules decides how much counts and is named.
+func TestTheScarcestFoldIsNamed(t *testing.T) {
+	g := NewGate(mustCompile(t, `
+rules:
+  - {name: user, action: like, scope: user, rate: 1, burst: 8, cost: count, fold: true}
+  - {name: room, action: like, scope: room, rate: 1, burst: 5, cost: count, fold: true}
+`), atZero)
+	user, room := &Subject{Scope: ScopeUser}, &Subject{Scope: ScopeRoom}
+	d := g.Decide(0, &Request{Action: Like, Cost: 20}, user, room)
+	if d.Verdict != Degrade || d.Counted != 5 || d.Rule != "room" {
+		t.Fatalf("%+v", d)
+	}
+	if left := g.Explain(0, &Request{Action: Like}, user)[0].Level; left != 3 {
+		t.Fatalf("the user has %d left, want 8 less the 5 that counted", left)
+	}
+}

@@ -63,7 +63,8 @@ func writeRefusal(w http.ResponseWriter, r *http.Request, body refusal, wait tim
 // SetHeaders sets RateLimit-Policy and RateLimit for the rule that decided, as
 // in draft-ietf-httpapi-ratelimit-headers-10: q is the burst, w the seconds in
 // which it fills, r what remains of it, t the seconds until it is full again,
-// or, of a rejection, until it is worth coming back.
+// or, of a rejection, until it is worth coming back. Of a rule with tiers the
+// policy is the first tier's, of one with multipliers that of other roles.
 func SetHeaders(h http.Header, d Decision, rules *Rules) {
 	r, ok := rules.byName[d.Rule]
 	if !ok {

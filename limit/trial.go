@@ -61,10 +61,11 @@ func (t *trial) note(r *rule, c *counter, a *answer) {
 		}
 	case r.shadow || t.verdict == Reject:
 	case a.outcome == outcomeDegrade:
-		if r.fold {
-			t.counted = min(t.counted, a.cost)
+		folds := r.fold && a.cost < t.counted
+		if folds {
+			t.counted = a.cost
 		}
-		if t.verdict == Allow {
+		if t.verdict == Allow || folds {
 			t.verdict = Degrade
 			t.decide(r, a)
 		}
