@@ -4,8 +4,8 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // newClusterMetrics registers the series of quotas that several nodes share. A node of this version is alone: it makes
 // no such call and takes no such token, so all of them truly stay at zero; they are there so that alerts tell zero from
-// absent. It returns the count of rule sets loaded.
-func newClusterMetrics(reg prometheus.Registerer) (loads *prometheus.CounterVec) {
+// absent.
+func newClusterMetrics(reg prometheus.Registerer) {
 	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
 		v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "liveroom_" + name, Help: help}, labels)
 		reg.MustRegister(v)
@@ -21,14 +21,9 @@ func newClusterMetrics(reg prometheus.Registerer) (loads *prometheus.CounterVec)
 	for _, event := range []string{"granted", "used", "returned", "expired"} {
 		tokens.WithLabelValues(event)
 	}
-	loads = vec("rules_loads_total", "Limit rule sets read.", "result")
-	for _, result := range []string{"ok", "error"} {
-		loads.WithLabelValues(result)
-	}
 	breaker := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "liveroom_breaker_state", Help: "0: closed, calls are made; 1: half open, one probes; 2: open, none are made.",
 	}, []string{"dependency"})
 	breaker.WithLabelValues("redis")
 	reg.MustRegister(breaker)
-	return loads
 }

@@ -59,6 +59,7 @@ func (n *node) drain() error {
 	window := n.cfg.DrainTimeout
 	within(window+partTimeout, "send clients away", func(ctx context.Context) error { return n.acceptor.Shutdown(ctx, window) })
 	within(closeTimeout, "close rooms", n.hub.Close)
+	n.book.Close()
 	within(closeTimeout, "close the store", n.fabric.Close)
 	n.stop()
 	within(closeTimeout, "end the admin listener", n.admin.Shutdown)
@@ -78,6 +79,9 @@ func (n *node) abandon() {
 	}
 	if n.hub != nil {
 		n.logFailure("close rooms", n.hub.Close(ctx))
+	}
+	if n.book != nil {
+		n.book.Close()
 	}
 	if n.fabric != nil {
 		n.logFailure("close the store", n.fabric.Close(ctx))

@@ -10,7 +10,6 @@ import (
 type limitMetrics struct {
 	gate      *limit.Gate
 	decisions *prometheus.Desc
-	version   *prometheus.Desc
 }
 
 var _ prometheus.Collector = (*limitMetrics)(nil)
@@ -20,14 +19,12 @@ func newLimitMetrics(gate *limit.Gate) *limitMetrics {
 		gate: gate,
 		decisions: prometheus.NewDesc("liveroom_limit_decisions_total", "What each rule made of the requests it was asked about.",
 			[]string{"rule", "scope", "action", "outcome"}, nil),
-		version: prometheus.NewDesc("liveroom_rules_version", "Version of the limit rules in force.", nil, nil),
 	}
 }
 
 // Describe implements [prometheus.Collector].
 func (m *limitMetrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- m.decisions
-	ch <- m.version
 }
 
 // Collect implements [prometheus.Collector].
@@ -35,5 +32,4 @@ func (m *limitMetrics) Collect(ch chan<- prometheus.Metric) {
 	for _, c := range m.gate.Counts() {
 		ch <- prometheus.MustNewConstMetric(m.decisions, prometheus.CounterValue, float64(c.N), c.Rule, c.Scope, c.Action, c.Outcome)
 	}
-	ch <- prometheus.MustNewConstMetric(m.version, prometheus.GaugeValue, float64(m.gate.Rules().Version()))
 }

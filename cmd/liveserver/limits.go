@@ -1,15 +1,22 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"liveroom/fanout"
 	"liveroom/internal/config"
+	"liveroom/internal/rulebook"
 	"liveroom/limit"
 )
 
-// loadRules reads and compiles the limit rules: the file's, or those that ship.
-func loadRules(cfg config.Limits) (*limit.Rules, error) {
+// loadRules reads the limit rules of the configuration, the file's or those that ship, and checks them whole.
+func loadRules(cfg config.Limits) (*limit.Spec, error) {
 	spec := limit.Default()
 	if cfg.File != "" {
 		text, err := os.ReadFile(cfg.File)
@@ -20,11 +27,54 @@ func loadRules(cfg config.Limits) (*limit.Rules, error) {
 			return nil, ruleFaults(cfg.File, err)
 		}
 	}
-	rules, err := spec.Compile()
-	if err != nil {
+	if _, err := spec.Compile(); err != nil {
 		return nil, ruleFaults(cfg.File, err)
 	}
-	return rules, nil
+	return spec, nil
+}
+
+// ruleStore lets the rule book keep its sets in the fabric.
+type ruleStore struct{ *fanout.Fabric }
+
+var _ rulebook.Store = ruleStore{}
+
+// Publish implements [rulebook.Store].
+func (s ruleStore) Publish(ctx context.Context, payload []byte, after uint64) (uint64, error) {
+	version, err := s.PublishRules(ctx, payload, after)
+	if errors.Is(err, fanout.ErrConflict) {
+		return 0, fmt.Errorf("%w: %w", rulebook.ErrConflict, err)
+	}
+	return version, err
+}
+
+// History implements [rulebook.Store].
+func (s ruleStore) History(ctx context.Context, before uint64, limit int) ([]rulebook.Record, error) {
+	stored, err := s.RulesHistory(ctx, before, limit)
+	records := make([]rulebook.Record, len(stored))
+	for i, r := range stored {
+		records[i] = rulebook.Record(r)
+	}
+	return records, err
+}
+
+// Follow implements [rulebook.Store].
+func (s ruleStore) Follow(h func(rulebook.Record)) (stop func(), err error) {
+	return s.FollowRules(func(r fanout.RulesRecord) { h(rulebook.Record(r)) })
+}
+
+// keptRules is the copy of the last good set, in the data directory.
+const keptRules = "limits.json"
+
+// openBook puts the limits in force that the store has, or the file.
+func (n *node) openBook(ctx context.Context, seed *limit.Spec, reg prometheus.Registerer) (err error) {
+	cfg := rulebook.Config{
+		Gate: n.gate, Seed: seed, File: n.cfg.Limits.File, Log: n.log, Metrics: rulebook.NewMetrics(reg),
+	}
+	if n.cfg.Limits.Source == config.SourceCluster {
+		cfg.Store, cfg.Keep = ruleStore{n.fabric}, filepath.Join(n.cfg.DataDir, keptRules)
+	}
+	n.book, err = rulebook.Open(ctx, cfg)
+	return err
 }
 
 // ruleFaults shows each fault of a rule set as one of the configuration.

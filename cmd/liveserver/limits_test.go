@@ -72,7 +72,7 @@ func TestRulesFromTheFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte("version: 7\nrules:\n  - {name: one-word, action: danmaku, scope: user, rate: 1, per: 1h, burst: 1}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := startServer(t, "", "-limits-file", file)
+	s := startServer(t, "", "-limits-file", file, "-limits-source", "file")
 	c := join(t, s.url, "demo", "")
 	c.ask("danmaku", `,"text":"one"`)
 	if ack := c.ask("danmaku", `,"text":"two"`); ack.num("code") != 429 || ack.str("rule") != "one-word" || ack.num("retry_after_ms") < 3_500_000 {

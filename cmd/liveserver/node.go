@@ -13,6 +13,7 @@ import (
 	"liveroom/conn"
 	"liveroom/fanout"
 	"liveroom/internal/config"
+	"liveroom/internal/rulebook"
 	"liveroom/internal/token"
 	"liveroom/limit"
 	"liveroom/room"
@@ -27,6 +28,7 @@ type node struct {
 	tokens   *token.Authority
 	gate     *limit.Gate
 	fabric   *fanout.Fabric
+	book     *rulebook.Book
 	hub      *room.Hub
 	acceptor *conn.Acceptor
 	health   *health
@@ -40,7 +42,7 @@ type node struct {
 
 // start makes every part and begins to serve. On an error nothing is left behind.
 func start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *node, err error) {
-	rules, err := loadRules(cfg.Limits)
+	seed, err := loadRules(cfg.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +68,7 @@ func start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *node, e
 		return nil, err
 	}
 	reg := newRegistry()
-	if err = n.openRooms(ctx, rules, reg); err != nil {
+	if err = n.openRooms(ctx, seed, reg); err != nil {
 		return nil, err
 	}
 	if err = n.openDoors(certificate, reg); err != nil {
@@ -85,16 +87,23 @@ func newRegistry() *prometheus.Registry {
 }
 
 // openRooms makes what rooms need: the gate, the fabric between nodes, the hub.
-func (n *node) openRooms(ctx context.Context, rules *limit.Rules, reg *prometheus.Registry) error {
+func (n *node) openRooms(ctx context.Context, seed *limit.Spec, reg *prometheus.Registry) error {
+	rules, err := (&limit.Spec{Rules: seed.Rules}).Compile() // version 0, so that any version of the book follows it
+	if err != nil {
+		return err
+	}
 	n.gate = limit.NewGate(rules, limit.NewClock())
 	reg.MustRegister(newLimitMetrics(n.gate))
-	newClusterMetrics(reg).WithLabelValues("ok").Inc()
+	newClusterMetrics(reg)
 	said := &allowances{gate: n.gate}
 	fabric, err := fanout.Open(ctx, fanout.Config{NodeID: n.cfg.NodeID, DataDir: n.cfg.DataDir, Metrics: fanout.NewMetrics(reg)}, n.log)
 	if err != nil {
 		return config.Fault{Path: "data_dir", Allowed: "a directory that the embedded NATS server can use", Received: err.Error()}
 	}
 	n.fabric = fabric
+	if err := n.openBook(ctx, seed, reg); err != nil {
+		return err
+	}
 	n.health = newHealth(n.cfg.NodeID, func() error { return fabric.Health().Err() }, reg)
 	n.hub, err = room.New(room.Config{
 		Bus: bus{fabric}, Gate: n.gate, Verify: n.verify, Allowances: said.of, Elsewhere: fabric.Online,

@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -49,37 +48,14 @@ func (a *API) limitHeaders(h http.Header, ack protocol.Ack) {
 	if err.RetryAfter <= 0 {
 		h.Set("Retry-After", "1")
 	}
-	name, policy := "user", "" // slow mode and repeated text are rules of the room, not of a bucket
 	if err.Rule != "" {
-		name = err.Rule
-	} else if err.Reason != "" {
-		name = string(err.Reason)
+		limit.SetHeaders(h, limit.Decision{Verdict: limit.Reject, Rule: err.Rule, RetryAfter: err.RetryAfter}, a.gate.Rules())
+		return
 	}
-	if rule, ok := a.gate.Rules().Rule(err.Rule); ok {
-		policy = policyOf(rule)
-	} else {
-		policy = fmt.Sprintf(`%q;q=1;w=%d`, name, wholeSeconds(err.RetryAfter))
-	}
-	h.Set("RateLimit-Policy", policy)
-	h.Set("RateLimit", fmt.Sprintf(`%q;r=0;t=%d`, name, wholeSeconds(err.RetryAfter)))
-}
-
-// policyOf renders a rule as an item of RateLimit-Policy: q is the burst and w the seconds in which an empty bucket
-// fills again, which is how the draft's quota and window describe a token bucket.
-func policyOf(rule limit.Rule) string {
-	l := rule.Limit
-	if len(rule.Tiers) > 0 {
-		l = rule.Tiers[0].Limit
-	}
-	per := time.Duration(l.Per)
-	if per == 0 {
-		per = time.Second
-	}
-	if l.Rate == 0 {
-		return fmt.Sprintf(`%q;q=%d`, rule.Name, l.Burst)
-	}
-	window := math.Ceil(per.Seconds() * float64(l.Burst) / float64(l.Rate))
-	return fmt.Sprintf(`%q;q=%d;w=%d`, rule.Name, l.Burst, int64(max(window, 1)))
+	// Slow mode and repeated text are rules of the room, not of a bucket: one message per wait.
+	wait := wholeSeconds(err.RetryAfter)
+	h.Set("RateLimit-Policy", fmt.Sprintf(`%q;q=1;w=%d`, err.Reason, wait))
+	h.Set("RateLimit", fmt.Sprintf(`%q;r=0;t=%d`, err.Reason, wait))
 }
 
 // wholeSeconds rounds up to a whole second, at least 1.
@@ -89,12 +65,17 @@ func wholeSeconds(d time.Duration) int64 {
 
 // write sends v as the response.
 func (a *API) write(w http.ResponseWriter, r *http.Request, v any) {
+	a.writeStatus(w, r, http.StatusOK, v)
+}
+
+func (a *API) writeStatus(w http.ResponseWriter, r *http.Request, status int, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
 		a.fail(w, r, "encode", err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
 	_, _ = w.Write(append(b, '\n')) // the client went away: nobody is left to tell
 }
 

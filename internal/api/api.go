@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"liveroom/internal/rulebook"
 	"liveroom/internal/token"
 	"liveroom/limit"
 	"liveroom/protocol"
@@ -35,6 +36,8 @@ type Config struct {
 	Origins    []string                              // whose pages may read the answers
 	Guests     bool                                  // whether what viewers see is open to callers without a token
 	Create     func(addr netip.Addr) *protocol.Error // asked before a call makes a room by speaking in it; nil: it may
+	Book       *rulebook.Book                        // the limits in force
+	Preview    Preview                               // of a proposed set
 	Log        *slog.Logger                          // nil: nothing is logged
 }
 
@@ -49,6 +52,8 @@ type API struct {
 	create     func(netip.Addr) *protocol.Error
 	origins    []string
 	guests     bool
+	book       *rulebook.Book
+	preview    Preview
 	log        *slog.Logger
 
 	keys  *limit.Table[string] // by the token's user
@@ -63,7 +68,7 @@ const maxCallers = 100_000
 func New(c Config) *API {
 	a := &API{
 		hub: c.Hub, ledger: c.Ledger, tokens: c.Tokens, gate: c.Gate, clientAddr: c.ClientAddr, create: c.Create,
-		origins: c.Origins, guests: c.Guests, log: c.Log,
+		origins: c.Origins, guests: c.Guests, book: c.Book, preview: c.Preview, log: c.Log,
 		keys:  limit.NewTable[string](limit.ScopeKey, maxCallers),
 		hosts: limit.NewTable[netip.Prefix](limit.ScopeIP, maxCallers),
 	}

@@ -37,6 +37,9 @@ type permission func(c caller, room string) bool
 func speaks(c caller, room string) bool    { return c.known && c.Speaks() && c.Allows(room) }
 func moderates(c caller, room string) bool { return c.known && c.Moderates(room) }
 
+// administers is for what changes the whole cluster.
+func administers(c caller, _ string) bool { return c.known && c.Role == protocol.RoleAdmin }
+
 // reads is for what no viewer sees: services, and whoever moderates the room.
 func reads(c caller, room string) bool { return speaks(c, room) || moderates(c, room) }
 

@@ -34,6 +34,14 @@ func (a *API) routes() []route {
 		{http.MethodPost, "/rooms/{room}/likes", speaks, a.postLikes},
 		{http.MethodPost, "/rooms/{room}/moderate", moderates, a.postModerate},
 		{http.MethodGet, "/rooms/{room}/gifts", speaks, a.listGifts},
+		{http.MethodGet, "/limits/rules", speaks, a.getRules},
+		{http.MethodPut, "/limits/rules", administers, a.putRules},
+		{http.MethodGet, "/limits/versions", speaks, a.listVersions},
+		{http.MethodPost, "/limits/rollback", administers, a.rollback},
+		{http.MethodPost, "/limits/preview", administers, a.previewRules},
+		{http.MethodGet, "/limits/explain", speaks, a.explainLimits},
+		{http.MethodDelete, "/limits/explain", administers, a.resetLimits},
+		{http.MethodPost, "/limits/check", speaks, a.checkLimits},
 	}
 }
 

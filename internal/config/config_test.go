@@ -132,7 +132,6 @@ func TestFaultsNamePathAllowedReceived(t *testing.T) {
 		{name: "unknown field of a gift", file: "gifts: [{id: a, name: x, prize: 1}]\n", want: []string{"gifts: allowed is a list of gifts"}},
 		{name: "no YAML", file: "addr: [\n", want: []string{"config: allowed is one YAML mapping"}},
 		{name: "key twice", file: "addr: :1\naddr: :2\n", want: []string{"config: allowed is one YAML mapping"}},
-		{name: "cluster rules", args: []string{"-limits-source=cluster"}, want: []string{"limits.source: allowed is file"}},
 		{name: "proxy", args: []string{"-trusted-proxies", "proxy.example"}, want: []string{"trusted_proxies: allowed is addresses or CIDR"}},
 		{name: "origin", args: []string{"-origins", "https://a.example/path"}, want: []string{"origins: allowed is scheme://host"}},
 	} {

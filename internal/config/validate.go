@@ -35,9 +35,6 @@ func (c Config) Validate() Faults {
 	v.gifts(c.Gifts)
 	v.numbers(c)
 	v.oneOf("limits.source", c.Limits.Source, SourceFile, SourceCluster)
-	if c.Limits.Source == SourceCluster {
-		v.add("limits.source", "file: a common store of rules is not in this version", quote(c.Limits.Source))
-	}
 	v.oneOf("print_tokens", c.PrintTokens, PrintAuto, PrintAlways, PrintNever)
 	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	v.oneOf("log.format", c.Log.Format, "json", "text")

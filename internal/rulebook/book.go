@@ -129,6 +129,7 @@ func (b *Book) openStore(ctx context.Context, seed *Set) error {
 		b.restoreKept()
 	} else {
 		b.takeNewestGood(records)
+		b.compareWithSeed(seed)
 	}
 	b.follow, err = b.cfg.Store.Follow(func(r Record) { b.take(r) })
 	return err
@@ -144,6 +145,14 @@ func (b *Book) seed(ctx context.Context, s *Set) ([]Record, error) {
 		return nil, err
 	}
 	return b.cfg.Store.History(ctx, 0, lookBack)
+}
+
+// compareWithSeed says so when the configuration has another set than the store, since the store wins.
+func (b *Book) compareWithSeed(seed *Set) {
+	if n := len(Diff(seed.Rules, b.Current().Rules)); n > 0 {
+		b.cfg.Log.Info("limits: the store's set is in force, the configuration's differs and only seeds an empty store",
+			"version", b.Current().Version, "differences", n)
+	}
 }
 
 // lookBack is how many versions a starting node goes back to find one that it can read.

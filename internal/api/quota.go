@@ -1,0 +1,254 @@
+package api
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"liveroom/limit"
+	"liveroom/protocol"
+)
+
+// asked is a request to the limits as another service, or a person who asks why, describes it.
+type asked struct {
+	Action string `json:"action"` // a name of limit.Action, or "api:" and a route template
+	Room   string `json:"room"`
+	User   string `json:"user"`
+	Role   string `json:"role"`
+	Addr   string `json:"addr"`
+	Key    string `json:"key"`  // of an API client
+	Cost   int64  `json:"cost"` // default 1
+	// Audience chooses the tier of rules that have tiers; default: the room's sessions.
+	Audience int `json:"audience"`
+}
+
+// request checks the parts and puts them together.
+func (q *asked) request() (limit.Request, *protocol.Error) {
+	var out limit.Request
+	action, ok := limit.ParseAction(q.Action)
+	if !ok {
+		return out, protocol.BadField("action", "danmaku, gift, like, join, connect, frame, api or api:<route>", q.Action)
+	}
+	if q.Room != "" {
+		if err := protocol.CheckRoom("room", q.Room); err != nil {
+			return out, err
+		}
+	}
+	for _, id := range [][2]string{{"user", q.User}, {"key", q.Key}} {
+		if id[1] != "" {
+			if err := protocol.CheckUser(id[0], id[1]); err != nil {
+				return out, err
+			}
+		}
+	}
+	if q.Role != "" && !protocol.ValidRole(protocol.Role(q.Role)) {
+		return out, protocol.BadField("role", "viewer, host, moderator, service or admin", q.Role)
+	}
+	var addr netip.Addr
+	if q.Addr != "" {
+		var err error
+		if addr, err = netip.ParseAddr(q.Addr); err != nil {
+			return out, protocol.BadField("addr", "an IP address", q.Addr)
+		}
+	}
+	if q.Cost < 0 || q.Audience < 0 {
+		return out, protocol.BadField("cost, audience", "0 or more", strconv.FormatInt(min(q.Cost, int64(q.Audience)), 10))
+	}
+	out = limit.Request{Action: action, Cost: q.Cost, Role: q.Role, User: q.User, Room: q.Room, Addr: addr, Audience: q.Audience}
+	if action == limit.API && len(q.Action) > len("api:") {
+		out.Route = q.Action[len("api:"):]
+	}
+	return out, nil
+}
+
+// acquire returns the subjects that no room or user owns, and how to give them back. release is never nil.
+func (a *API) acquire(now limit.Instant, q *asked, addr netip.Addr) (subjects []*limit.Subject, release func(), ok bool) {
+	var held []func()
+	release = func() {
+		for _, f := range held {
+			f()
+		}
+	}
+	if q.Key != "" {
+		e, found := a.keys.Acquire(now, q.Key)
+		if !found {
+			return nil, release, false
+		}
+		subjects, held = append(subjects, &e.Subject), append(held, func() { a.keys.Release(e) })
+	}
+	if addr.IsValid() {
+		e, found := a.hosts.Acquire(now, limit.HostPrefix(addr))
+		if !found {
+			return nil, release, false
+		}
+		subjects, held = append(subjects, &e.Subject), append(held, func() { a.hosts.Release(e) })
+	}
+	return subjects, release, true
+}
+
+// decision is an answer of the limits.
+type decision struct {
+	Verdict   string `json:"verdict"` // allow or degrade
+	Scope     string `json:"scope,omitempty"`
+	Rule      string `json:"rule,omitempty"`
+	Remaining int64  `json:"remaining"`
+	Counted   int64  `json:"counted"`
+	DelayMS   int64  `json:"delay_ms,omitempty"`
+}
+
+// checkLimits spends from the quotas that the server itself uses, for another service.
+func (a *API) checkLimits(w http.ResponseWriter, r *http.Request, _ call) {
+	q := asked{Cost: 1}
+	if err := decode(w, r, &q); err != nil {
+		a.refuse(w, r, err)
+		return
+	}
+	req, err := q.request()
+	if err != nil {
+		a.refuse(w, r, err)
+		return
+	}
+	now := a.gate.Now()
+	others, release, ok := a.acquire(now, &q, req.Addr)
+	defer release()
+	if !ok {
+		a.refuse(w, r, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(fullRetry)})
+		return
+	}
+	var d limit.Decision
+	err = a.hub.Hold(r.Context(), q.Room, q.User, func() *protocol.Error { return a.create(req.Addr) }, func(own []*limit.Subject) {
+		if req.Audience == 0 && q.Room != "" {
+			req.Audience = a.audience(q.Room)
+		}
+		d = a.gate.Decide(now, &req, sorted(own, others)...)
+	})
+	switch {
+	case err != nil:
+		a.refuse(w, r, err)
+	case d.Verdict == limit.Reject:
+		limit.WriteRefusal(w, r, d, a.gate.Rules())
+	case d.Verdict == limit.Invalid:
+		a.refuse(w, r, protocol.BadField("cost", "0 or more", strconv.FormatInt(q.Cost, 10)))
+	default:
+		limit.SetHeaders(w.Header(), d, a.gate.Rules())
+		out := decision{Verdict: d.Verdict.String(), Rule: d.Rule, Remaining: d.Remaining, Counted: d.Counted, DelayMS: d.Delay.Milliseconds()}
+		if d.Rule != "" {
+			out.Scope = d.Scope.String()
+		}
+		a.write(w, r, out)
+	}
+}
+
+// audience is the room's sessions as its tiers see them.
+func (a *API) audience(room string) int {
+	if rm, ok := a.hub.Room(room); ok {
+		return rm.Online()
+	}
+	return 0
+}
+
+// sorted joins subjects in the order of their scopes.
+func sorted(a, b []*limit.Subject) []*limit.Subject {
+	all := append(slices.Clone(a), b...)
+	slices.SortFunc(all, func(x, y *limit.Subject) int { return int(x.Scope) - int(y.Scope) })
+	return all
+}
+
+// standing is a [limit.Standing] with its time in the unit of the wire.
+type standing struct {
+	Rule         string `json:"rule"`
+	Scope        string `json:"scope"`
+	Algorithm    string `json:"algorithm"`
+	Why          string `json:"why"`
+	Level        int64  `json:"level"`
+	Burst        int64  `json:"burst"`
+	RetryAfterMS int64  `json:"retry_after_ms"` // 0: it would not refuse; -1: it always would
+}
+
+func standingOf(s limit.Standing) standing {
+	ms := int64((s.RetryAfter + time.Millisecond - 1) / time.Millisecond)
+	if s.RetryAfter == limit.Never {
+		ms = -1
+	}
+	return standing{s.Rule, s.Scope, s.Algorithm, s.Why, s.Level, s.Burst, ms}
+}
+
+// explainLimits tells which rules apply to a request and how full their buckets are on this node. It spends nothing.
+func (a *API) explainLimits(w http.ResponseWriter, r *http.Request, _ call) {
+	q, req, err := a.askedOf(r)
+	if err != nil {
+		a.refuse(w, r, err)
+		return
+	}
+	now := a.gate.Now()
+	others, release, _ := a.acquire(now, &q, req.Addr)
+	defer release()
+	subjects := a.hub.Subjects(q.Room, q.User)
+	if req.Action == limit.Danmaku || req.Action == limit.Gift || req.Action == limit.Like || req.Action == limit.Frame {
+		subjects = append(subjects, &limit.Subject{Scope: limit.ScopeConn}) // like that of a new connection
+	}
+	out := struct {
+		Version uint64     `json:"version"`
+		Rules   []standing `json:"rules"`
+	}{a.book.Current().Version, []standing{}}
+	for _, s := range a.gate.Explain(now, &req, sorted(subjects, others)...) {
+		out.Rules = append(out.Rules, standingOf(s))
+	}
+	a.write(w, r, out)
+}
+
+// askedOf reads a request from query parameters.
+func (a *API) askedOf(r *http.Request) (asked, limit.Request, *protocol.Error) {
+	v := r.URL.Query()
+	q := asked{Action: v.Get("action"), Room: v.Get("room"), User: v.Get("user"), Role: v.Get("role"), Addr: v.Get("addr"), Key: v.Get("key"), Cost: 1}
+	cost, err := number(r, "cost", 0, 1<<40, 1)
+	if err != nil {
+		return q, limit.Request{}, err
+	}
+	q.Cost = int64(cost)
+	req, err := q.request()
+	if err == nil && q.Room != "" {
+		req.Audience = a.audience(q.Room)
+	}
+	return q, req, err
+}
+
+// resetLimits fills every bucket of one subject on this node: of a user, of a user in a room, of a room, of an address
+// or of a key. Exactly the one that the most specific parameters name.
+func (a *API) resetLimits(w http.ResponseWriter, r *http.Request, c call) {
+	v := r.URL.Query()
+	if v.Get("action") == "" {
+		v.Set("action", "api")
+		r.URL.RawQuery = v.Encode()
+	}
+	q, req, err := a.askedOf(r)
+	if err != nil {
+		a.refuse(w, r, err)
+		return
+	}
+	named := 0
+	for _, given := range []bool{q.Room != "" || q.User != "", q.Addr != "", q.Key != ""} {
+		if given {
+			named++
+		}
+	}
+	if named != 1 {
+		a.refuse(w, r, &protocol.Error{Reason: protocol.ReasonBadRequest, Detail: "subject: allowed is one of user, user and room, room, addr, key; received " + strconv.Itoa(named)})
+		return
+	}
+	others, release, _ := a.acquire(a.gate.Now(), &q, req.Addr)
+	defer release()
+	subjects := others
+	if own := a.hub.Subjects(q.Room, q.User); len(own) == 3 {
+		subjects = own[1:2] // the user in the room
+	} else if len(own) > 0 {
+		subjects = own
+	}
+	for _, s := range subjects {
+		s.Reset()
+	}
+	a.log.Info("limits reset", "room", q.Room, "user", q.User, "by", c.User)
+	w.WriteHeader(http.StatusNoContent)
+}

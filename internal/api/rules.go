@@ -1,0 +1,259 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"liveroom/internal/rulebook"
+	"liveroom/limit"
+	"liveroom/protocol"
+)
+
+// Preview tells what a proposed set would have done to the last minutes of traffic. The report is rendered as it is.
+type Preview func(ctx context.Context, today, proposed *limit.Rules) (report any, err error)
+
+// maxRulesBytes bounds a set of limits in a request.
+const maxRulesBytes = 256 << 10
+
+// rulesDraft is a set that somebody proposes. The note is a query parameter, since the body is a set and nothing else.
+type rulesDraft struct {
+	note  string
+	rules []limit.Rule
+}
+
+func (a *API) getRules(w http.ResponseWriter, r *http.Request, _ call) {
+	set := a.book.Current()
+	tag := etag(set.Version)
+	w.Header().Set("ETag", tag)
+	if r.Header.Get("If-None-Match") == tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	a.write(w, r, set)
+}
+
+// etag renders a version as a strong entity tag (RFC 9110, section 8.8.3).
+func etag(version uint64) string { return `"v` + strconv.FormatUint(version, 10) + `"` }
+
+// ifMatch reads the version that a change was made on.
+func ifMatch(r *http.Request) (uint64, *protocol.Error) {
+	tag := r.Header.Get("If-Match")
+	text, ok := strings.CutPrefix(strings.Trim(tag, `"`), "v")
+	version, err := strconv.ParseUint(text, 10, 64)
+	if !ok || err != nil {
+		return 0, protocol.BadField("If-Match", `the ETag of the rules that the change was made on, such as "v7"`, tag)
+	}
+	return version, nil
+}
+
+func (a *API) putRules(w http.ResponseWriter, r *http.Request, c call) {
+	override, fault := truth(r, "override")
+	if fault != nil {
+		a.refuse(w, r, fault)
+		return
+	}
+	if r.Header.Get("If-Match") == "" {
+		err := protocol.BadField("If-Match", "the ETag of the rules that the change was made on", "")
+		a.answer(w, r, protocol.Ack{Code: http.StatusPreconditionRequired, Err: err}) // RFC 6585, section 3
+		return
+	}
+	version, fault := ifMatch(r)
+	if fault != nil {
+		a.refuse(w, r, fault)
+		return
+	}
+	draft, err := readRules(w, r)
+	if err != nil {
+		a.refuseRules(w, r, err)
+		return
+	}
+	set, err := a.book.Publish(r.Context(), rulebook.Draft{Rules: draft.rules, Author: c.User, Note: draft.note, Override: override}, version)
+	if err != nil {
+		a.refuseRules(w, r, err)
+		return
+	}
+	w.Header().Set("ETag", etag(set.Version))
+	a.write(w, r, set)
+}
+
+// readRules reads a set in JSON or, with a content type that says so, in YAML.
+func readRules(w http.ResponseWriter, r *http.Request) (rulesDraft, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRulesBytes))
+	if err != nil {
+		return rulesDraft{}, bodyError(err)
+	}
+	draft := rulesDraft{note: r.URL.Query().Get("note")}
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch kind {
+	case "application/yaml", "application/json", "text/yaml", "":
+	default:
+		return draft, protocol.BadField("Content-Type", "application/json or application/yaml", kind)
+	}
+	if err := checkNote(draft.note); err != nil {
+		return draft, err
+	}
+	spec, err := limit.Parse(body) // JSON is YAML
+	if err != nil {
+		return draft, err
+	}
+	draft.rules = spec.Rules
+	return draft, nil
+}
+
+// maxNote bounds the reason that an author gives, in bytes.
+const maxNote = 500
+
+func checkNote(note string) *protocol.Error {
+	if len(note) > maxNote {
+		return protocol.BadField("note", fmt.Sprintf("at most %d bytes", maxNote), fmt.Sprintf("%d bytes", len(note)))
+	}
+	return nil
+}
+
+// NeedsOverride is an error of a [rulebook.Config] Judge that carries the preview it judged by.
+type NeedsOverride struct {
+	Report  any
+	Reasons []string
+}
+
+// Error implements error.
+func (n *NeedsOverride) Error() string { return strings.Join(n.Reasons, "; ") }
+
+// Unwrap makes it an [rulebook.ErrNeedsOverride].
+func (n *NeedsOverride) Unwrap() error { return rulebook.ErrNeedsOverride }
+
+// rulesRefusal is the body of a refused change: what every refusal has, and what its author needs to mend it.
+type rulesRefusal struct {
+	Code          int           `json:"code"`
+	Reason        string        `json:"reason"`
+	Msg           string        `json:"msg"`
+	Faults        []limit.Fault `json:"faults,omitempty"`
+	NeedsOverride bool          `json:"needs_override,omitempty"`
+	Reasons       []string      `json:"reasons,omitempty"`
+	Preview       any           `json:"preview,omitempty"`
+}
+
+// refuseRules turns the book's errors into answers.
+func (a *API) refuseRules(w http.ResponseWriter, r *http.Request, err error) {
+	var (
+		fault  *protocol.Error
+		faults limit.Faults
+		needs  *NeedsOverride
+	)
+	body := rulesRefusal{Code: http.StatusConflict, Reason: string(protocol.ReasonConflict)}
+	switch {
+	case errors.As(err, &fault):
+		a.refuse(w, r, fault)
+		return
+	case errors.As(err, &faults):
+		body.Code, body.Reason, body.Faults = http.StatusBadRequest, string(protocol.ReasonBadRequest), faults
+	case errors.As(err, &needs):
+		body.NeedsOverride, body.Reasons, body.Preview = true, needs.Reasons, needs.Report
+	case errors.Is(err, rulebook.ErrNeedsOverride):
+		body.NeedsOverride = true
+	case errors.Is(err, rulebook.ErrConflict):
+		body.Code = http.StatusPreconditionFailed
+	case errors.Is(err, rulebook.ErrFileSource):
+	case errors.Is(err, rulebook.ErrNotFound):
+		body.Code, body.Reason = http.StatusNotFound, string(protocol.ReasonNotFound)
+	default:
+		a.log.Error("limits could not be changed", "request", w.Header().Get(requestIDHeader), "err", err)
+		a.refuse(w, r, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(fullRetry)})
+		return
+	}
+	body.Msg = protocol.Message(lang(r), protocol.Reason(body.Reason), err.Error())
+	a.writeStatus(w, r, body.Code, body)
+}
+
+func (a *API) listVersions(w http.ResponseWriter, r *http.Request, _ call) {
+	before, err := number(r, "before", 1, 1<<62, 0)
+	if err != nil {
+		a.refuse(w, r, err)
+		return
+	}
+	most, err := number(r, "limit", 1, 200, 20)
+	if err != nil {
+		a.refuse(w, r, err)
+		return
+	}
+	sets, failed := a.book.History(r.Context(), before, int(most))
+	if failed != nil {
+		a.refuseRules(w, r, failed)
+		return
+	}
+	a.write(w, r, struct {
+		Versions []*rulebook.Set `json:"versions"`
+	}{sets})
+}
+
+func (a *API) rollback(w http.ResponseWriter, r *http.Request, c call) {
+	var b struct {
+		Version uint64 `json:"version"`
+		Note    string `json:"note"`
+	}
+	if err := decode(w, r, &b); err != nil {
+		a.refuse(w, r, err)
+		return
+	}
+	if b.Version == 0 {
+		a.refuse(w, r, protocol.BadField("version", "a version of the history", ""))
+		return
+	}
+	on := uint64(0)
+	err := checkNote(b.Note)
+	if err == nil && r.Header.Get("If-Match") != "" {
+		on, err = ifMatch(r)
+	}
+	if err != nil {
+		a.refuse(w, r, err)
+		return
+	}
+	set, failed := a.book.Rollback(r.Context(), b.Version, on, c.User, b.Note)
+	if failed != nil {
+		a.refuseRules(w, r, failed)
+		return
+	}
+	w.Header().Set("ETag", etag(set.Version))
+	a.write(w, r, set)
+}
+
+func (a *API) previewRules(w http.ResponseWriter, r *http.Request, _ call) {
+	draft, err := readRules(w, r)
+	if err != nil {
+		a.refuseRules(w, r, err)
+		return
+	}
+	proposed, err := (&limit.Spec{Version: int64(a.book.Current().Version), Rules: draft.rules}).Compile()
+	if err != nil {
+		a.refuseRules(w, r, err)
+		return
+	}
+	if a.preview == nil {
+		a.refuse(w, r, &protocol.Error{Reason: protocol.ReasonUnavailable, Detail: "preview"})
+		return
+	}
+	report, err := a.preview(r.Context(), a.book.Current().Compiled(), proposed)
+	if err != nil {
+		a.fail(w, r, "preview limits", err)
+		return
+	}
+	a.write(w, r, report)
+}
+
+// truth reads a query parameter as true or false.
+func truth(r *http.Request, name string) (bool, *protocol.Error) {
+	switch text := r.URL.Query().Get(name); text {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	default:
+		return false, protocol.BadField(name, "true or false", text)
+	}
+}
