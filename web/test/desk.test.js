@@ -54,7 +54,6 @@ test("a token is read from the fragment alone", () => {
   assert.equal(tokenInFragment("#x=1&token=q"), "q");
   assert.equal(tokenInFragment(""), null);
 });
-});
 
 test("a room's scene and a person's face follow from their names", () => {
   assert.deepEqual(sceneOf("demo"), sceneOf("demo"));
