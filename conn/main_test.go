@@ -104,6 +104,13 @@ func startNode(t testing.TB, cfg Config, l *testLobby) *node {
 	return &node{Acceptor: a, lobby: l, url: "ws" + strings.TrimPrefix(srv.URL, "http"), addr: strings.TrimPrefix(srv.URL, "http://")}
 }
 
+// failer is what [testing.TB] and [rapid.T] have in common.
+type failer interface {
+	Helper()
+	Fatal(...any)
+	Fatalf(string, ...any)
+}
+
 // eventually waits for what another goroutine is about to do.
 func eventually(t testing.TB, done func() bool) {
 	t.Helper()
@@ -177,7 +184,7 @@ func receive(t testing.TB, ws *websocket.Conn) []event {
 	return decode(t, b)
 }
 
-func decode(t testing.TB, b []byte) []event {
+func decode(t failer, b []byte) []event {
 	t.Helper()
 	var out []event
 	if err := json.Unmarshal(b, &out); err != nil {

@@ -45,7 +45,7 @@ func rawDial(t testing.TB, n *node, more string) *rawConn {
 	return rawUpgrade(t, nc, more)
 }
 
-func rawUpgrade(t testing.TB, nc net.Conn, more string) *rawConn {
+func rawUpgrade(t failer, nc net.Conn, more string) *rawConn {
 	t.Helper()
 	c := &rawConn{Conn: nc}
 	c.write(t, []byte("GET /ws HTTP/1.1\r\nHost: liveroom\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
@@ -72,14 +72,14 @@ func rawJoin(t testing.TB, n *node) (*rawConn, *Session) {
 	return c, <-n.lobby.arrived
 }
 
-func (c *rawConn) write(t testing.TB, b []byte) {
+func (c *rawConn) write(t failer, b []byte) {
 	t.Helper()
 	if _, err := c.Write(b); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (c *rawConn) fill(t testing.TB) {
+func (c *rawConn) fill(t failer) {
 	t.Helper()
 	var b [1024]byte
 	if c.RemoteAddr().Network() == "tcp" {
@@ -137,7 +137,7 @@ func parseFrame(b []byte) (f *rawFrame, rest []byte, err error) {
 	return &rawFrame{op, b[h : h+n]}, b[h+n:], nil
 }
 
-func (c *rawConn) readFrame(t testing.TB) rawFrame {
+func (c *rawConn) readFrame(t failer) rawFrame {
 	t.Helper()
 	for {
 		f, rest, err := parseFrame(c.buf)
