@@ -27,7 +27,8 @@ type memoryBus struct {
 	mute    bool // gifts are stored, their answers lost
 	unheard bool // what is stored is not announced
 	gate    chan struct{}
-	stores  int // calls of StoreGift
+	opening chan struct{} // holds Subscribe until closed
+	stores  int           // calls of StoreGift
 }
 
 type revised struct {
@@ -68,6 +69,11 @@ func (b *memoryBus) total(room string) int64 {
 func (b *memoryBus) Subscribe(_ context.Context, room string, f Feed) (Opening, func(), error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if hold := b.opening; hold != nil {
+		b.mu.Unlock()
+		<-hold
+		b.mu.Lock()
+	}
 	if b.broken {
 		return Opening{}, nil, errDown
 	}

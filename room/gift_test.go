@@ -43,26 +43,67 @@ func TestGiftHasOneEffectAndOneSequence(t *testing.T) {
 }
 
 func TestGiftInFlightIsShared(t *testing.T) {
-	bus := newMemoryBus()
-	bus.gate = make(chan struct{})
-	w := newWorld(t, bus, nil)
-	tabs := []*viewer{w.join("demo", "a"), w.join("demo", "a"), w.join("demo", "a")}
-	var done sync.WaitGroup
-	for _, v := range tabs {
-		done.Go(func() {
-			v.Receive(&protocol.Request{Op: protocol.OpGift, ID: "g1", Gift: "rose", Count: 1})
-		})
-	}
-	close(bus.gate)
-	done.Wait()
-	for _, v := range tabs {
-		if acks := v.told("ack"); len(acks) != 1 || acks[0].Code != 200 || acks[0].Seq != 1 {
-			t.Fatalf("want seq 1 for all, have %+v", acks)
+	synctest.Test(t, func(t *testing.T) {
+		bus := newMemoryBus()
+		bus.gate = make(chan struct{})
+		w := newWorld(t, bus, func(c *Config) { c.GiftTimeout = 10 * time.Second })
+		tabs := []*viewer{w.join("demo", "a"), w.join("demo", "a"), w.join("demo", "a")}
+		var done sync.WaitGroup
+		for _, v := range tabs {
+			done.Go(func() {
+				v.Receive(&protocol.Request{Op: protocol.OpGift, ID: "g1", Gift: "rose", Count: 1})
+			})
 		}
-	}
-	if bus.stores != 1 {
-		t.Fatalf("want one store, have %d", bus.stores)
-	}
+		synctest.Wait()
+		wantCode(t, tabs[0].give("g1", "rocket", 1), protocol.Conflict, protocol.ReasonConflict)
+		close(bus.gate)
+		done.Wait()
+		firsts := 0
+		for _, v := range tabs {
+			acks := v.told("ack")
+			last := acks[len(acks)-1]
+			if last.Code != 200 || last.Seq != 1 {
+				t.Fatalf("want seq 1 for all, have %+v", acks)
+			}
+			if !last.Duplicate {
+				firsts++
+			}
+		}
+		if bus.stores != 1 || firsts != 1 {
+			t.Fatalf("want one store and one first answer, have %d, %d", bus.stores, firsts)
+		}
+		w.stop()
+	})
+}
+
+// Who waits for a first answer that does not come in time is told that nobody knows.
+func TestGiftInFlightForTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := newMemoryBus()
+		bus.gate = make(chan struct{})
+		w := newWorld(t, bus, func(c *Config) { c.AnswersKept = 2 })
+		a, b := w.join("demo", "a"), w.join("demo", "a")
+		var done sync.WaitGroup
+		done.Go(func() { a.Receive(&protocol.Request{Op: protocol.OpGift, ID: "g1", Gift: "rose", Count: 1}) })
+		done.Go(func() { b.Receive(&protocol.Request{Op: protocol.OpGift, ID: "g2", Gift: "rose", Count: 1}) })
+		synctest.Wait()
+		e := w.join("demo", "a").give("g3", "rose", 1)
+		wantCode(t, e, protocol.Unavailable, protocol.ReasonTryLater)
+		if e.Outcome != "refused" {
+			t.Fatalf("a third of two in flight: %+v", e)
+		}
+		e = w.join("demo", "a").give("g1", "rose", 1)
+		done.Wait()
+		for _, e := range []event{e, a.told("ack")[0], b.told("ack")[0]} {
+			wantCode(t, e, protocol.Unavailable, protocol.ReasonTryLater)
+			if e.Outcome != "unknown" {
+				t.Fatalf("want unknown, have %+v", e)
+			}
+		}
+		close(bus.gate)
+		wantCode(t, a.give("g1", "rose", 1), protocol.OK, "")
+		w.stop()
+	})
 }
 
 // An unknown outcome is stored again under the same id, and the gate is not asked a second time.

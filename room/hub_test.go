@@ -40,6 +40,58 @@ func TestRoomsOpenAgainAfterTheBusFailed(t *testing.T) {
 	}
 }
 
+// One opens, the others wait for it, each no longer than its own patience.
+func TestRoomsOpenOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := newMemoryBus()
+		bus.opening = make(chan struct{})
+		w := newWorld(t, bus, nil)
+		var done sync.WaitGroup
+		for i := range 5 {
+			done.Go(func() { w.join("demo", fmt.Sprint("u", i)) })
+		}
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if ack := w.hub.Speak(ctx, "demo", Caller{Who: Identity{User: "u"}}, danmakuOf("1", "1")); ack.Code != protocol.Unavailable {
+			t.Fatalf("after a second: %+v", ack)
+		}
+		close(bus.opening)
+		done.Wait()
+		if r, ok := w.hub.Room("demo"); !ok || r.Online() != 5 || len(bus.feeds["demo"]) != 1 {
+			t.Fatalf("want one room of five, have %v", bus.feeds)
+		}
+		if err := w.hub.check(); err != nil {
+			t.Fatal(err)
+		}
+		w.stop()
+	})
+}
+
+// Who may make a room is not held up by who may not.
+func TestRoomsAreMadeByWhoMay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := newMemoryBus()
+		bus.opening = make(chan struct{})
+		w := newWorld(t, bus, nil)
+		var done sync.WaitGroup
+		done.Go(func() {
+			_, r := w.tryJoin("demo", "a", func(j *JoinRequest) {
+				j.Create = func() *protocol.Error { return &protocol.Error{Reason: protocol.ReasonRateLimited} }
+			})
+			if r == nil {
+				t.Error("made by who may not")
+			}
+		})
+		synctest.Wait()
+		done.Go(func() { w.join("demo", "b") })
+		synctest.Wait()
+		close(bus.opening)
+		done.Wait()
+		w.stop()
+	})
+}
+
 // A store that does not answer keeps nobody from entering a room; what it knows comes later.
 func TestRoomsOpenWithoutTheStore(t *testing.T) {
 	bus := newMemoryBus()

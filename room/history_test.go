@@ -1,0 +1,80 @@
+package room
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"liveroom/protocol"
+)
+
+// A history against a list that forgets nothing.
+func TestHistoryModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := history{most: rapid.IntRange(1, 20).Draw(t, "most")}
+		var all []spoken // with nil events where a message was removed
+		kept := 0        // of all, the newest
+		ts := int64(0)
+		t.Repeat(map[string]func(*rapid.T){
+			"": func(t *rapid.T) {
+				tail := all[len(all)-kept:]
+				if h.size != kept || len(h.ring) > h.most {
+					t.Fatalf("want %d kept, have %d in a ring of %d, at most %d", kept, h.size, len(h.ring), h.most)
+				}
+				for i := range tail {
+					if got := h.at(i); got.ts != tail[i].ts || string(got.event) != string(tail[i].event) {
+						t.Fatalf("%d: want %s, have %s", i, tail[i].event, got.event)
+					}
+				}
+				floor := int64(0)
+				if kept < len(all) {
+					floor = all[len(all)-kept-1].ts
+				}
+				if h.floor != floor {
+					t.Fatalf("floor: want %d, have %d", floor, h.floor)
+				}
+			},
+			"say": func(t *rapid.T) {
+				ts += int64(rapid.IntRange(1, 10).Draw(t, "later"))
+				e := protocol.AppendDanmaku(nil, protocol.Danmaku{MID: fmt.Sprint(ts), TS: ts})
+				h.add(e, ts)
+				all = append(all, spoken{e, ts})
+				kept = min(kept+1, h.most)
+			},
+			"expire": func(t *rapid.T) {
+				before := ts - int64(rapid.IntRange(0, 50).Draw(t, "age"))
+				h.expire(before)
+				for kept > 0 && all[len(all)-kept].ts < before {
+					kept--
+				}
+			},
+			"remove": func(t *rapid.T) {
+				if kept == 0 {
+					return
+				}
+				i := len(all) - 1 - rapid.IntRange(0, kept-1).Draw(t, "back")
+				mid := fmt.Sprint(all[i].ts)
+				h.remove(mid)
+				if h.find(mid) != nil {
+					t.Fatalf("%s is still found", mid)
+				}
+				all[i].event = nil
+			},
+			"read": func(t *rapid.T) {
+				from, hidden := ts-int64(rapid.IntRange(0, 60).Draw(t, "age")), rapid.IntRange(0, 25).Draw(t, "hidden")
+				events, _ := h.since(from, hidden)
+				var want [][]byte
+				for _, s := range all[len(all)-kept : max(len(all)-kept, len(all)-hidden)] {
+					if s.ts >= from && s.event != nil {
+						want = append(want, s.event)
+					}
+				}
+				if !slices.EqualFunc(events, want, func(a, b []byte) bool { return string(a) == string(b) }) {
+					t.Fatalf("want %d events, have %d", len(want), len(events))
+				}
+			},
+		})
+	})
+}
