@@ -11,8 +11,12 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// maxSpecBytes bounds the text of a rule set.
-const maxSpecBytes = 1 << 20
+// The bounds of a rule set's text. The parser's time grows with the square of
+// the depth, and its stack with the depth.
+const (
+	maxSpecBytes = 256 << 10
+	maxDepth     = 32
+)
 
 // Parse reads a rule set in YAML, hence also in JSON. The error is Faults: a
 // key that does not exist or a value of the wrong kind, each with its path.
@@ -20,6 +24,9 @@ const maxSpecBytes = 1 << 20
 func Parse(text []byte) (*Spec, error) {
 	if len(text) > maxSpecBytes {
 		return nil, Faults{{Problem: fmt.Sprintf("the text is over %d bytes", maxSpecBytes)}}
+	}
+	if tooDeep(string(text)) {
+		return nil, Faults{{Problem: fmt.Sprintf("the text nests deeper than %d", maxDepth)}}
 	}
 	var tree any
 	if err := yaml.UnmarshalWithOptions(text, &tree, yaml.UseOrderedMap()); err != nil {
@@ -29,6 +36,32 @@ func Parse(text []byte) (*Spec, error) {
 	var faults Faults
 	fill(reflect.ValueOf(&spec).Elem(), tree, "", &faults)
 	return &spec, faults.err()
+}
+
+// tooDeep tells whether a text nests beyond what any rule set needs, counting
+// brackets, list and key marks at a line's beginning, and indentation. It does
+// not know quotes: a string full of brackets counts, too.
+func tooDeep(text string) bool {
+	depth := 0
+	for line := range strings.Lines(text) {
+		marks := strings.TrimLeft(line, " \t-?")
+		start := line[:len(line)-len(marks)]
+		if strings.Count(start, " ")+strings.Count(start, "\t") > 8*maxDepth || strings.Count(start, "- ")+strings.Count(start, "? ") > maxDepth {
+			return true
+		}
+		for _, c := range []byte(marks) {
+			switch c {
+			case '[', '{':
+				depth++
+			case ']', '}':
+				depth = max(depth-1, 0)
+			}
+			if depth > maxDepth {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // fill sets v from what YAML gave, which is text, a number, a bool, a list or

@@ -102,6 +102,18 @@ func TestASpecIsBounded(t *testing.T) {
 	if _, err := Parse(make([]byte, maxSpecBytes+1)); err == nil {
 		t.Error("an endless text was read")
 	}
+	for _, level := range []string{"[", "{a: ", "- ", "? ", "-\t- "} {
+		if _, err := Parse([]byte(strings.Repeat(level, 60_000))); err == nil {
+			t.Errorf("a text nested by %q was read", level)
+		}
+	}
+	deep := ""
+	for i := range 500 {
+		deep += strings.Repeat(" ", i) + "a:\n"
+	}
+	if _, err := Parse([]byte(deep)); err == nil {
+		t.Error("a text nested by indentation was read")
+	}
 	spec := &Spec{Rules: make([]Rule, maxRules+1)}
 	if _, err := spec.Compile(); err == nil {
 		t.Error("endless rules were compiled")
