@@ -5,7 +5,7 @@ FLAGS    ?=
 FUZZTIME ?= 10s
 
 .DEFAULT_GOAL := build
-.PHONY: build run test lint gotest jstest bench fuzz chromium node clean
+.PHONY: build run test lint gotest jstest bench fuzz chromium promtool node clean
 
 build:
 	$(GO) build -trimpath -o bin/liveserver ./cmd/liveserver
@@ -14,7 +14,7 @@ build:
 run: build
 	@exec ./bin/liveserver -data-dir $(DATA_DIR) -print-tokens always $(FLAGS)
 
-test: chromium node lint jstest gotest
+test: chromium promtool node lint jstest gotest
 
 lint:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
@@ -38,14 +38,21 @@ fuzz:
 	  done; \
 	done
 
-# The browser of the page tests: taken where it is, installed from Debian's packages where that may be done.
-chromium:
-	@for b in chromium chromium-browser google-chrome headless-shell; do command -v $$b >/dev/null 2>&1 && exit 0; done; \
-	if ! command -v apt-get >/dev/null 2>&1; then echo "make test needs Chromium: please install it" >&2; exit 1; fi; \
+# What the tests need beside Go, gcc and Node: taken where it is, installed from Debian's packages where that may be done.
+define install
+	@for b in $(1); do command -v $$b >/dev/null 2>&1 && exit 0; done; \
+	if ! command -v apt-get >/dev/null 2>&1; then echo "make test needs $(firstword $(1)): please install it" >&2; exit 1; fi; \
 	if [ "$$(id -u)" = 0 ]; then asroot=; \
 	elif sudo -n true 2>/dev/null; then asroot=sudo; \
-	else echo "make test needs Chromium: sudo apt-get install chromium" >&2; exit 1; fi; \
-	$$asroot apt-get update -q && $$asroot env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends chromium
+	else echo "make test needs $(firstword $(1)): sudo apt-get install $(2)" >&2; exit 1; fi; \
+	$$asroot apt-get update -q && $$asroot env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $(2)
+endef
+
+chromium:
+	$(call install,chromium chromium-browser google-chrome headless-shell,chromium)
+
+promtool:
+	$(call install,promtool,prometheus)
 
 node:
 	@command -v node >/dev/null 2>&1 || { echo "make test needs Node 20 or newer: sudo apt-get install nodejs" >&2; exit 1; }

@@ -94,6 +94,7 @@ func (n *node) openRooms(ctx context.Context, seed *limit.Spec, reg *prometheus.
 	}
 	n.gate = limit.NewGate(rules, limit.NewClock())
 	reg.MustRegister(newLimitMetrics(n.gate))
+	n.gate.Observe(observers{newHeadcount(n.gate, reg)})
 	newClusterMetrics(reg)
 	said := &allowances{gate: n.gate}
 	fabric, err := fanout.Open(ctx, fanout.Config{NodeID: n.cfg.NodeID, DataDir: n.cfg.DataDir, Metrics: fanout.NewMetrics(reg)}, n.log)
