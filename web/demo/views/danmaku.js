@@ -104,7 +104,7 @@ export class Danmaku {
   }
 }
 
-function path(place.mode, width, w, y) {
+function path(mode, width, w, y) {
   if (mode === "scroll") return [{ transform: `translate3d(${width}px, ${y}px, 0)` }, { transform: `translate3d(${-w}px, ${y}px, 0)` }];
   const x = Math.round((width - w) / 2);
   return [{ transform: `translate3d(${x}px, ${y}px, 0)`, opacity: 1 }, { transform: `translate3d(${x}px, ${y}px, 0)`, opacity: 1, offset: 0.94 }, { transform: `translate3d(${x}px, ${y}px, 0)`, opacity: 0 }];
