@@ -34,13 +34,17 @@ const (
 	admitted outcome = iota
 	degraded
 	refused
+	// What of the admitted were danmaku, gifts, and taps that count.
+	danmakuShown
+	giftsShown
+	tapsCounted
 	outcomes
 )
 
 func second(now limit.Instant) int64 { return int64(now) / int64(time.Second) }
 
-// note counts one message.
-func (s *stats) note(now limit.Instant, o outcome) {
+// note counts n messages.
+func (s *stats) note(now limit.Instant, o outcome, n int) {
 	at := second(now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +52,7 @@ func (s *stats) note(now limit.Instant, o outcome) {
 	if t.second != at {
 		*t = tally{second: at}
 	}
-	t.counts[o]++
+	t.counts[o] += uint32(n)
 }
 
 // Refused is one user refused by one rule.
@@ -92,6 +96,9 @@ type Rates struct {
 	Admitted float64 `json:"admitted"`
 	Degraded float64 `json:"degraded"`
 	Refused  float64 `json:"refused"`
+	Danmaku  float64 `json:"danmaku"` // admitted
+	Gift     float64 `json:"gift"`    // stored
+	Like     float64 `json:"like"`    // taps that count
 }
 
 // rates returns the averages over the last n seconds, the present one included.
@@ -108,8 +115,11 @@ func (s *stats) rates(now limit.Instant, n int64) Rates {
 	}
 	s.mu.Unlock()
 	per := func(o outcome) float64 { return float64(sum[o]) / float64(n) }
-	return Rates{per(admitted), per(degraded), per(refused)}
+	return Rates{per(admitted), per(degraded), per(refused), per(danmakuShown), per(giftsShown), per(tapsCounted)}
 }
+
+// Rates returns the averages over the last ten seconds, of this node.
+func (r *Room) Rates() Rates { return r.stats.rates(r.hub.gate.Now(), 10) }
 
 // newest returns the refusals, the newest first.
 func (s *stats) newest() []Refused {
@@ -126,18 +136,34 @@ func (s *stats) newest() []Refused {
 func (r *Room) count(now limit.Instant, by *Speaker, req *protocol.Request, ack *protocol.Ack) {
 	switch {
 	case ack.Code == protocol.OK:
-		r.stats.note(now, admitted)
+		r.stats.note(now, admitted, 1)
+		r.countShown(now, req, req.Count)
 		return
 	case ack.Code == protocol.Degraded:
-		r.stats.note(now, degraded)
+		r.stats.note(now, degraded, 1)
+		if req.Op == protocol.OpLike {
+			r.countShown(now, req, ack.Counted)
+		}
 		return
 	}
-	r.stats.note(now, refused)
+	r.stats.note(now, refused, 1)
 	if ack.Code == protocol.TooMany {
 		r.stats.refuse(Refused{
 			User: by.who.User, Name: by.who.Name, Action: string(req.Op), Reason: string(ack.Err.Reason),
 			Rule: ack.Err.Rule, Scope: ack.Err.Scope, RetryAfterMS: ack.Err.RetryAfter.Milliseconds(),
 			Count: 1, Time: r.hub.cfg.Now().UnixMilli(),
 		})
+	}
+}
+
+// countShown counts what viewers see of a message, by kind.
+func (r *Room) countShown(now limit.Instant, req *protocol.Request, taps int) {
+	switch req.Op {
+	case protocol.OpDanmaku:
+		r.stats.note(now, danmakuShown, 1)
+	case protocol.OpGift:
+		r.stats.note(now, giftsShown, 1)
+	case protocol.OpLike:
+		r.stats.note(now, tapsCounted, taps)
 	}
 }

@@ -5,9 +5,7 @@ import (
 	"context"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"liveroom/internal/config"
 	"liveroom/protocol"
@@ -20,9 +18,8 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer, environ
 		return err
 	}
 	cfg.NodeID = cmp.Or(cfg.NodeID, hostID())
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx)
 	defer stop()
-	context.AfterFunc(ctx, stop) // from then on a signal has its usual effect: it ends the process at once
 
 	n, err := start(ctx, cfg, newLogger(stderr, cfg.Log, cfg.NodeID))
 	if err != nil {

@@ -22,8 +22,8 @@ func (a *API) listRooms(w http.ResponseWriter, r *http.Request, c call) {
 		return
 	}
 	out := struct {
-		Rooms []room.Summary `json:"rooms"`
-	}{Rooms: []room.Summary{}}
+		Rooms []listed `json:"rooms"`
+	}{Rooms: []listed{}}
 	for _, s := range a.hub.Rooms() {
 		if c.known && !c.Allows(s.ID) {
 			continue
@@ -31,7 +31,7 @@ func (a *API) listRooms(w http.ResponseWriter, r *http.Request, c call) {
 		if uint64(len(out.Rooms)) == limit {
 			break
 		}
-		out.Rooms = append(out.Rooms, s)
+		out.Rooms = append(out.Rooms, listed{s, a.ratesOf(s.ID)})
 	}
 	a.write(w, r, out)
 }
@@ -93,12 +93,9 @@ func (a *API) withRoom(w http.ResponseWriter, r *http.Request, c call, create fu
 	case err != nil:
 		a.refuse(w, r, err)
 	case reads(c.caller, c.room):
-		a.write(w, r, info)
+		a.write(w, r, a.detail(info))
 	default:
-		a.write(w, r, struct {
-			room.Summary
-			SlowModeMS int64 `json:"slow_mode_ms"`
-		}{info.Summary, info.SlowModeMS})
+		a.write(w, r, seen{listed{info.Summary, shown(info.Rates.TenSeconds)}, info.SlowModeMS, info.Pinned})
 	}
 }
 

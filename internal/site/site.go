@@ -1,6 +1,7 @@
 package site
 
 import (
+	"fmt"
 	"io/fs"
 	"net/http"
 
@@ -30,6 +31,11 @@ func New(demo, client fs.FS) (*Site, error) {
 	if s.client, err = load(client); err != nil {
 		return nil, err
 	}
+	for _, page := range []string{lobbyPage, roomPage, hostPage, adminPage} {
+		if s.demo[page] == nil {
+			return nil, fmt.Errorf("page %s is not embedded", page)
+		}
+	}
 	return s, nil
 }
 
@@ -47,18 +53,13 @@ func (s *Site) Admin(mux *http.ServeMux) {
 	s.assets(mux)
 }
 
-// page serves one of the demo's pages, 404 when it is not embedded.
-func (s *Site) page(name string) http.Handler {
-	if f := s.demo[name]; f != nil {
-		return secure(f)
-	}
-	return http.NotFoundHandler()
-}
+// page serves one of the pages that New made sure of.
+func (s *Site) page(name string) http.Handler { return secure(s.demo[name]) }
 
 func (s *Site) assets(mux *http.ServeMux) {
 	mux.Handle("GET /assets/{file...}", secure(folder(s.demo)))
 	mux.Handle("GET /client/{file...}", secure(folder(s.client)))
-	if icon := s.demo["favicon.svg"]; icon != nil {
+	if icon := s.demo["icon.svg"]; icon != nil {
 		mux.Handle("GET /favicon.ico", secure(icon))
 	}
 }

@@ -91,3 +91,9 @@ func TestPolicyTakesNoWordsFromHost(t *testing.T) {
 		t.Errorf("IPv6: %q", p)
 	}
 }
+
+func TestMissingPage(t *testing.T) {
+	if _, err := New(fstest.MapFS{}, fstest.MapFS{}); err == nil {
+		t.Error("a site without pages was made")
+	}
+}
