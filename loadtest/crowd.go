@@ -26,7 +26,6 @@ type crowd struct {
 
 	// safe for concurrent use
 	joined atomic.Int64 // welcomed so far
-	left   atomic.Int64 // ended by us
 	lost   atomic.Int64 // ended by the server or the network
 	failed atomic.Int64 // never upgraded
 
@@ -190,7 +189,7 @@ func (c *crowd) disperse(ctx context.Context, how func(i int) farewell, rate flo
 		}
 	}
 	for deadline := time.Now().Add(leaveTimeout); c.remaining() > 0 && time.Now().Before(deadline); {
-		if waitFor(ctx, 5*time.Millisecond) != nil {
+		if waitFor(ctx, 20*time.Millisecond) != nil {
 			break
 		}
 	}

@@ -19,8 +19,8 @@ func newMetricsClient() *metricsClient {
 	return &metricsClient{&http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
 }
 
-// scrape returns the metrics of one node, those with labels summed up under their bare name and, in addition, under
-// name{labels} as written.
+// scrape returns the metrics of one node: those with labels under name{labels} as written, and summed up under the bare
+// name.
 func (c *metricsClient) scrape(ctx context.Context, admin string) (map[string]float64, error) {
 	body, err := c.get(ctx, admin+"/metrics")
 	if err != nil {

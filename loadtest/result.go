@@ -34,8 +34,9 @@ type Result struct {
 	Churn       []ChurnRound            `json:"churn,omitempty"`
 	Slow        []SlowRound             `json:"slow,omitempty"`
 	Connections Connections             `json:"connections"`
-	Closes      map[string]int64        `json:"closes,omitempty"`  // by close code, only what the server or the network did
-	Reasons     map[string]int64        `json:"reasons,omitempty"` // of answers other than 200
+	Closes      map[string]int64        `json:"closes,omitempty"`          // by close code, only what the server or the network did
+	Reasons     map[string]int64        `json:"reasons,omitempty"`         // of answers other than 200
+	Counters    map[string]float64      `json:"server_counters,omitempty"` // what the server's own grew by while measured
 	Objectives  []Objective             `json:"objectives,omitempty"`
 	Notes       []string                `json:"notes,omitempty"` // what to know before one believes the figures
 
@@ -251,11 +252,21 @@ func (r *Result) usage(s *sampler) {
 	}
 }
 
-// around measures the processor time of what f does.
+// around measures the processor time of what f does, and what the server counted meanwhile.
 func (b *bench) around(ctx context.Context, f func() error) error {
+	before := b.sampler.counters(ctx)
 	b.result.from = b.sampler.spent(ctx)
 	err := f()
-	b.result.to = b.sampler.spent(context.WithoutCancel(ctx))
+	ctx = context.WithoutCancel(ctx)
+	b.result.to = b.sampler.spent(ctx)
+	for name, v := range b.sampler.counters(ctx) {
+		if d := v - before[name]; d != 0 {
+			if b.result.Counters == nil {
+				b.result.Counters = map[string]float64{}
+			}
+			b.result.Counters[name] = d
+		}
+	}
 	return err
 }
 

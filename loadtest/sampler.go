@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 )
@@ -161,6 +162,23 @@ func (s *sampler) line() string {
 	}
 	x := s.samples[len(s.samples)-1]
 	return fmt.Sprintf(", server %.0f %% CPU %s", 100*x.CPU, formatBytes(x.Memory))
+}
+
+// counters reads the server's own counters, all nodes together, by name and labels as written.
+func (s *sampler) counters(ctx context.Context) map[string]float64 {
+	out := map[string]float64{}
+	for _, admin := range s.admins {
+		m, err := s.client.scrape(ctx, admin)
+		if err != nil {
+			continue // they are for comparison only
+		}
+		for name, v := range m {
+			if bare, _, _ := strings.Cut(name, "{"); strings.HasPrefix(bare, "liveroom_") && strings.HasSuffix(bare, "_total") {
+				out[name] += v
+			}
+		}
+	}
+	return out
 }
 
 // collectGarbage asks every node for a collection, through the heap profile of its pprof, and gives it rest to return

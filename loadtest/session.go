@@ -9,9 +9,10 @@ import (
 
 // Stages of a session's life.
 const (
-	stageNew    = iota // connected, hello sent
-	stageJoined        // welcomed
-	stageGone          // its socket is closed
+	stageNew     = iota // connected, hello sent
+	stageJoined         // welcomed
+	stageClosing        // the server has sent a close frame
+	stageGone           // its socket is closed
 )
 
 // farewell is how a session is ended from our side.
@@ -56,7 +57,8 @@ type session struct {
 	holes     []hole
 	repeats   int64 // gifts it saw again
 	likeTotal int64
-	closeCode int // from a close frame, 0 for none
+	closeCode int  // from a close frame, 0 for none
+	counted   bool // among the closes
 	seen      sequence
 }
 
@@ -102,6 +104,7 @@ func (s *session) frame(opcode byte, payload []byte) {
 		if len(payload) >= 2 {
 			s.closeCode = int(binary.BigEndian.Uint16(payload))
 		}
+		s.closedByServer()
 		_ = s.wire.write(s.sink.control(opClose, payload[:min(2, len(payload))]))
 	case opBinary:
 		s.sink.count.unreadable++
@@ -120,22 +123,30 @@ func (s *session) gift(seq, prev uint64) {
 	s.lastGift = seq
 }
 
-// ended notes that the socket is closed; sink.mu is held.
-func (s *session) ended() {
-	if s.stage.Swap(stageGone) == stageGone {
+// closedByServer notes the server's close frame: from now on nothing is owed to the session; sink.mu is held.
+func (s *session) closedByServer() {
+	if s.leaving.Load() || s.counted {
 		return
 	}
-	s.in = inbound{}
-	if s.leaving.Load() {
-		s.crowd.left.Add(1)
-		return
-	}
+	s.counted = true
+	s.stage.CompareAndSwap(stageNew, stageClosing)
+	s.stage.CompareAndSwap(stageJoined, stageClosing)
 	code := "1006"
 	if s.closeCode != 0 {
 		code = strconv.Itoa(s.closeCode)
 	}
 	s.sink.closes[code]++
 	s.crowd.lost.Add(1)
+}
+
+// ended notes that the socket is closed; sink.mu is held.
+func (s *session) ended() {
+	if s.stage.Load() == stageGone {
+		return
+	}
+	s.closedByServer()
+	s.stage.Store(stageGone)
+	s.in = inbound{}
 }
 
 // end closes the session from our side.

@@ -70,9 +70,10 @@ func (s *speaker) encode(k int) []byte {
 	}
 }
 
-// repeat sends one gift again whose outcome the server did not know, when its time has come.
+// repeat sends again the gifts whose outcome the server did not know, when their time has come.
 func (s *speaker) repeat() {
-	if k := s.trial.again.ready(time.Now()); k >= 0 {
+	now := time.Now()
+	for k := s.trial.again.ready(now); k >= 0; k = s.trial.again.ready(now) {
 		s.attempt(k)
 	}
 }

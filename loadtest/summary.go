@@ -29,6 +29,7 @@ func (r *Result) summary(w io.Writer) {
 	r.costLines(w)
 	writeCounts(w, "closed by the server or the network", r.Closes)
 	writeCounts(w, "reasons", r.Reasons)
+	r.counterLines(w)
 	for _, n := range r.Notes {
 		fmt.Fprintf(w, "note: %s\n", n)
 	}
@@ -103,4 +104,15 @@ func writeCounts(w io.Writer, title string, m map[string]int64) {
 		parts = append(parts, fmt.Sprintf("%s %d", k, m[k]))
 	}
 	fmt.Fprintf(w, "%s: %s\n", title, strings.Join(parts, ", "))
+}
+
+// counterLines shows what the server itself says that it admitted, dropped and closed; the rest is in the JSON.
+func (r *Result) counterLines(w io.Writer) {
+	for _, name := range slices.Sorted(maps.Keys(r.Counters)) {
+		for _, shown := range []string{"liveroom_messages_total{", "liveroom_dropped_total{", "liveroom_closes_total{"} {
+			if strings.HasPrefix(name, shown) {
+				fmt.Fprintf(w, "server: %s +%.0f\n", name, r.Counters[name])
+			}
+		}
+	}
 }
