@@ -17,6 +17,11 @@ func (r *Room) show(event []byte) {
 	ts := protocol.EventTS(event)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.tick.batch.Size() >= maxTickBytes {
+		r.tick.missed++
+		r.hub.cfg.Metrics.missed.Inc()
+		return
+	}
 	r.history.expire(ts - r.hub.cfg.HistoryAge.Milliseconds())
 	r.history.add(event, ts)
 	if r.audience.size == 0 {

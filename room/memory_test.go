@@ -77,6 +77,40 @@ func TestMetricsAreLintedAndStartAtZero(t *testing.T) {
 	}
 }
 
+// messages_total counts what was admitted, once; delivery_seconds what was shown, once per flush.
+func TestMetricsCountAdmitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := prometheus.NewRegistry()
+		w := newWorld(t, newMemoryBus(), func(c *Config) { c.Metrics = NewMetrics(reg) })
+		host := w.join("demo", "host", as(protocol.RoleHost))
+		w.join("demo", "b")
+		for range 2 {
+			host.ask(*danmakuOf("1", "hello"))
+			host.give("2", "rose", 5)
+		}
+		host.like(20)
+		host.moderate(protocol.ActionMute, target("b", 60))
+		time.Sleep(time.Second)
+		for class, want := range map[protocol.Class]float64{
+			protocol.ClassDanmaku: 1, protocol.ClassGift: 1, protocol.ClassLike: 1, protocol.ClassControl: 1,
+		} {
+			if got := testutil.ToFloat64(w.hub.cfg.Metrics.messages[class]); got != want {
+				t.Errorf("%s: want %v, have %v", class, want, got)
+			}
+		}
+		families, err := reg.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			if f.GetName() == "liveroom_delivery_seconds" && f.GetMetric()[0].GetHistogram().GetSampleCount() != 2 {
+				t.Errorf("deliveries: %v", f)
+			}
+		}
+		w.stop()
+	})
+}
+
 // nullSession takes everything and keeps nothing.
 type nullSession struct{ delivered int }
 

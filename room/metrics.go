@@ -18,6 +18,7 @@ type Metrics struct {
 	giftHoles    prometheus.Counter
 	giftRepeats  prometheus.Counter
 	repeats      prometheus.Counter
+	missed       prometheus.Counter
 }
 
 // NewMetrics registers the metrics with r, created at zero. With a nil r they are counted and shown to nobody.
@@ -39,6 +40,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "Gifts that reached a room again and were dropped."}),
 		repeats: f.NewCounter(prometheus.CounterOpts{Name: "liveroom_first_answers_total",
 			Help: "Requests answered from the memory of first answers."}),
+		missed: f.NewCounter(prometheus.CounterOpts{Name: "liveroom_tick_overflow_total",
+			Help: "Danmaku that a room did not show because it was behind by a whole frame. Viewers are told by missed."}),
 	}
 	messages := f.NewCounterVec(prometheus.CounterOpts{Name: "liveroom_messages_total",
 		Help: "Messages admitted by this node; degraded and repeated ones are not counted."}, []string{"class"})

@@ -16,6 +16,7 @@ type tick struct {
 	batch   protocol.Batch
 	stamps  []int64       // instants of admission of what is in batch, Unix ms
 	unshown int           // danmaku in batch, which are the newest of the history
+	missed  int           // danmaku that found the batch full
 	flushed limit.Instant // when the last flush began
 
 	running bool          // a runner exists
@@ -25,6 +26,10 @@ type tick struct {
 	spare    []int64
 	snapshot [][]*Member
 }
+
+// maxTickBytes bounds a tick's frame. A room that is behind by that much drops further danmaku, and says so in the frame;
+// gifts and control are never dropped, and bounded by their quotas.
+const maxTickBytes = 1 << 20
 
 // awake says that the runner will look before it sleeps.
 const awake = limit.Instant(math.MinInt64)
@@ -98,8 +103,8 @@ func (r *Room) turn() (wait time.Duration, more bool) {
 		r.mu.Unlock()
 		return due.Sub(now), true
 	}
-	batch, stamps := t.batch, t.stamps
-	t.batch, t.stamps, t.unshown = protocol.Batch{}, t.spare[:0], 0
+	batch, stamps, missed := t.batch, t.stamps, t.missed
+	t.batch, t.stamps, t.unshown, t.missed = protocol.Batch{}, t.spare[:0], 0, 0
 	t.flushed, t.sleeps = now, awake
 	r.gifts.shown = r.gifts.last
 	online, showOnline := r.crowd.takeLocked(now, cfg.OnlineEvery)
@@ -107,6 +112,9 @@ func (r *Room) turn() (wait time.Duration, more bool) {
 	t.snapshot = r.audience.freeze(t.snapshot[:0])
 	r.mu.Unlock()
 
+	if missed > 0 {
+		batch.Add(protocol.ClassControl, protocol.AppendMissed(nil, missed))
+	}
 	if showOnline {
 		batch.Add(protocol.ClassLike, protocol.AppendOnline(nil, online))
 	}
@@ -136,11 +144,10 @@ func (r *Room) dueLocked() limit.Instant {
 
 // flush delivers a batch to the snapshot and measures it. Only the runner calls it; it holds no lock.
 func (r *Room) flush(batch *protocol.Batch, stamps []int64, began limit.Instant) {
-	b := batch.Build()
-	if b == nil || len(r.tick.snapshot) == 0 {
+	if len(r.tick.snapshot) == 0 || batch.Len() == 0 {
 		return
 	}
-	r.deliver(b)
+	r.deliver(batch.Build())
 	r.hub.cfg.Metrics.flushed(r.hub.gate.Now().Sub(began), r.hub.cfg.Now().UnixMilli(), stamps)
 }
 

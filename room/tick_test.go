@@ -7,6 +7,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"liveroom/protocol"
 )
 
 func TestFirstMessageLeavesAtOnceThenOncePerTick(t *testing.T) {
@@ -62,6 +66,35 @@ func TestSteadyTrafficFlushesOncePerTick(t *testing.T) {
 		}
 		if n := len(a.seen("danmaku")); n != 1000 {
 			t.Fatalf("want 1000 danmaku, have %d", n)
+		}
+		w.stop()
+	})
+}
+
+// A room that is behind holds a bounded frame and tells its viewers what is missing from it.
+func TestTicksAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newMemoryBus(), func(c *Config) { c.Gate = gateOf(t, unlimited) })
+		a := w.join("demo", "a")
+		a.say("leaves at once")
+		synctest.Wait()
+		const sent = 15_000
+		f := (*feed)(a.room)
+		for i := range sent {
+			f.Danmaku(protocol.AppendDanmaku(nil, protocol.Danmaku{MID: fmt.Sprint(i), User: protocol.User{ID: "b"}, Text: "some text", TS: time.Now().UnixMilli()}))
+		}
+		f.Gift(protocol.StoredGift{Seq: 1, Event: protocol.AppendGift(nil, protocol.Gift{Gift: "rose", Count: 1})})
+		time.Sleep(time.Second)
+		missed, shown := a.seen("missed"), len(a.seen("danmaku"))-1
+		lost := int(testutil.ToFloat64(w.hub.cfg.Metrics.missed))
+		if len(missed) != 1 || lost == 0 || shown+lost != sent || len(a.seen("gift")) != 1 {
+			t.Fatalf("sent %d, shown %d, counted as lost %d, told %+v", sent, shown, lost, missed)
+		}
+		if got := len(a.live.frames[1]); got > maxTickBytes+1024 {
+			t.Fatalf("a frame of %d bytes", got)
+		}
+		if v := w.join("demo", "c"); len(v.at("danmaku")) != 50 {
+			t.Fatalf("a newcomer sees %d", len(v.at("danmaku")))
 		}
 		w.stop()
 	})
