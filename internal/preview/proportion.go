@@ -1,0 +1,82 @@
+package preview
+
+import "math"
+
+// Proportion is a share with what is known of its error. The interval accounts for which users were sampled, not for
+// traffic that will be another.
+type Proportion struct {
+	// Count of Of is what was seen among the sampled users.
+	Count int64 `json:"count"`
+	Of    int64 `json:"of"`
+	// Share is the estimate for everybody, 0 to 1; StdErr its standard error; Low and High bound it with 95 %
+	// confidence (Wilson's interval). With every user sampled nothing is estimated and the error is 0.
+	Share  float64 `json:"share"`
+	StdErr float64 `json:"std_err"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+}
+
+// z95 bounds 95 % of a normal distribution.
+const z95 = 1.96
+
+// userShare is a share of users, of whom a sampled share was seen.
+func userShare(count, of int64, sampled float64) Proportion {
+	p := Proportion{Count: count, Of: of}
+	if of == 0 {
+		return p.bounded(0, sampled)
+	}
+	p.Share = float64(count) / float64(of)
+	p.StdErr = math.Sqrt((1 - sampled) * p.Share * (1 - p.Share) / max(float64(of-1), 1))
+	return p.bounded(float64(of), sampled)
+}
+
+// cluster sums the messages of users, of whom each stands for itself: messages of one user share their fate, so the error
+// follows from the number of users (ratio estimator, Cochran, Sampling Techniques, section 6.3 and 9A).
+type cluster struct {
+	users       int64
+	n, y        int64
+	nn, yy, yxn float64
+}
+
+func (c *cluster) add(y, n int64) {
+	c.users++
+	c.n += n
+	c.y += y
+	c.nn += float64(n) * float64(n)
+	c.yy += float64(y) * float64(y)
+	c.yxn += float64(y) * float64(n)
+}
+
+func (c *cluster) share(sampled float64) Proportion {
+	p := Proportion{Count: c.y, Of: c.n}
+	if c.n == 0 {
+		return p.bounded(0, sampled)
+	}
+	p.Share = float64(c.y) / float64(c.n)
+	m := float64(c.users)
+	spread := max(c.yy-2*p.Share*c.yxn+p.Share*p.Share*c.nn, 0)
+	p.StdErr = math.Sqrt((1-sampled)*spread*m/max(m-1, 1)) / float64(c.n)
+	// As many independent users as would give this error.
+	independent := m
+	if v := p.StdErr * p.StdErr; v > 0 {
+		independent = (1 - sampled) * p.Share * (1 - p.Share) / v
+	}
+	return p.bounded(independent, sampled)
+}
+
+// bounded sets the interval for a share that was seen on so many independent draws from a finite population.
+func (p Proportion) bounded(draws, sampled float64) Proportion {
+	switch {
+	case sampled >= 1:
+		p.Low, p.High = p.Share, p.Share
+		return p
+	case draws <= 0:
+		p.High = 1
+		return p
+	}
+	n := draws / (1 - sampled)
+	centre := (p.Share + z95*z95/(2*n)) / (1 + z95*z95/n)
+	half := z95 / (1 + z95*z95/n) * math.Sqrt(p.Share*(1-p.Share)/n+z95*z95/(4*n*n))
+	p.Low, p.High = min(max(centre-half, 0), p.Share), max(min(centre+half, 1), p.Share)
+	return p
+}

@@ -1,0 +1,216 @@
+package preview
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"liveroom/limit"
+)
+
+// Report compares two rule sets on the same traffic. Its JSON form is part of the API: names are never changed.
+type Report struct {
+	TodayVersion    int64 `json:"today_version"`
+	ProposedVersion int64 `json:"proposed_version"`
+
+	// From, To and Seconds are the traffic that was counted.
+	From    time.Time `json:"from"`
+	To      time.Time `json:"to"`
+	Seconds float64   `json:"seconds"`
+	Nodes   []string  `json:"nodes"`
+	// Messages is everybody's requests in that time, SampledMessages those of the sampled users. A frame and the
+	// message in it are one.
+	Messages        int64 `json:"messages"`
+	SampledMessages int64 `json:"sampled_messages"`
+	// Users is estimated from SampledUsers and the share of users that is sampled.
+	Users        int64   `json:"users"`
+	SampledUsers int64   `json:"sampled_users"`
+	SampledShare float64 `json:"sampled_share"`
+	// Dropped is what the recorders could not keep since they started.
+	Dropped Dropped `json:"dropped"`
+
+	Today    Outcome `json:"today"`
+	Proposed Outcome `json:"proposed"`
+	// NewlyRefused is users whom only the proposed set refuses something.
+	NewlyRefused Proportion `json:"newly_refused_users"`
+
+	// Actions are told apart, each with shares of its own messages and users; a frame that was refused in reality is
+	// of action "frame", since what was in it is not known.
+	Actions []Line `json:"actions"`
+	// Rules that refuse or degrade in either set, with shares of all messages and users. A refusal counts at the rule
+	// that refuses for longest. The worst proposed ones come first.
+	Rules []Line `json:"rules"`
+
+	// Unjudged are rules of either set whose buckets are not replayed: those per address, network and API key, and
+	// those that count slots.
+	Unjudged []string `json:"unjudged_rules"`
+	// Notes say what the figures leave out.
+	Notes []string `json:"notes"`
+}
+
+// Outcome is what a set makes of the traffic.
+type Outcome struct {
+	Refused  Figures `json:"refused"`
+	Degraded Figures `json:"degraded"`
+}
+
+// Figures are shares of messages, and of the distinct users whom it happens to at least once.
+type Figures struct {
+	Messages Proportion `json:"messages"`
+	Users    Proportion `json:"users"`
+}
+
+// Line is an action, or a rule with its scope.
+type Line struct {
+	Name     string  `json:"name"`
+	Scope    string  `json:"scope,omitempty"`
+	Today    Outcome `json:"today"`
+	Proposed Outcome `json:"proposed"`
+}
+
+// MarshalJSON writes the report with its verdict, under "verdict".
+func (r *Report) MarshalJSON() ([]byte, error) {
+	type fields Report
+	return json.Marshal(struct {
+		*fields
+		Verdict Verdict `json:"verdict"`
+	}{(*fields)(r), r.Verdict()})
+}
+
+var notes = []string{
+	"Nobody retries, or stops retrying, because of an answer that differs from the real one: changed retries are not modelled.",
+	"Users and rooms have one bucket over all nodes here.",
+}
+
+const (
+	noteApproximate = "Users that are not sampled press on the rooms' buckets as anonymous requests, in steps of 10 ms, at the share that the personal limits of sampled users let through. The interval covers the choice of users, not this."
+	noteFlood       = "Requests beyond 100 a second of one user are such load too."
+	noteCut         = "The buckets start full before the counted time, in the traffic of up to 30 s before it."
+)
+
+// sums gathers the users' counts for one outcome.
+type sums struct {
+	refused, degraded           cluster
+	usersRefused, usersDegraded int64
+}
+
+func (s *sums) add(st *stat, w int, n int64) {
+	s.refused.add(st.refused[w], n)
+	s.degraded.add(st.degraded[w], n)
+	if st.refused[w] > 0 {
+		s.usersRefused++
+	}
+	if st.degraded[w] > 0 {
+		s.usersDegraded++
+	}
+}
+
+func (s *sums) outcome(sampled float64) Outcome {
+	users := s.refused.users
+	return Outcome{
+		Refused:  Figures{s.refused.share(sampled), userShare(s.usersRefused, users, sampled)},
+		Degraded: Figures{s.degraded.share(sampled), userShare(s.usersDegraded, users, sampled)},
+	}
+}
+
+// counted yields the users of the sample that did something, in any order.
+func (d *duel) counted(yield func(*soul)) {
+	for _, s := range d.people {
+		if s.stat.n > 0 && inSample(s.hash, d.level) {
+			yield(s)
+		}
+	}
+}
+
+func (d *duel) report(rec *Recording, todays, proposal *limit.Rules) *Report {
+	sampled := share(d.level)
+	var all [worlds]sums
+	byLine := make([][worlds]sums, len(d.lines.keys))
+	newly := int64(0)
+	d.counted(func(s *soul) {
+		for w := range worlds {
+			all[w].add(&s.stat, w, s.stat.n)
+			for i, key := range d.lines.keys {
+				of := s.find(uint32(i))
+				switch {
+				case key.rule:
+					byLine[i][w].add(&of, w, s.stat.n)
+				case of.n > 0:
+					byLine[i][w].add(&of, w, of.n)
+				}
+			}
+		}
+		if s.stat.refused[today] == 0 && s.stat.refused[proposed] > 0 {
+			newly++
+		}
+	})
+	users := all[today].refused.users
+	r := &Report{
+		TodayVersion: todays.Version(), ProposedVersion: proposal.Version(),
+		From: time.Unix(0, d.count).UTC(), To: rec.To(), Seconds: max(time.Duration(rec.base+rec.span-d.count).Seconds(), 0),
+		Nodes: rec.Nodes(), SampledMessages: all[today].refused.n, SampledUsers: users, SampledShare: sampled,
+		Users: int64(float64(users)/sampled + 0.5), Dropped: rec.dropped,
+		Today: all[today].outcome(sampled), Proposed: all[proposed].outcome(sampled),
+		NewlyRefused: userShare(newly, users, sampled),
+		Unjudged:     unjudged(todays, proposal), Notes: slices.Clone(notes),
+		Actions: []Line{}, Rules: []Line{},
+	}
+	r.Messages = r.SampledMessages + d.rest
+	for i, key := range d.lines.keys {
+		l := Line{Name: key.name, Today: byLine[i][today].outcome(sampled), Proposed: byLine[i][proposed].outcome(sampled)}
+		if key.rule {
+			l.Scope = key.scope.String()
+			r.Rules = append(r.Rules, l)
+			continue
+		}
+		r.Actions = append(r.Actions, l)
+	}
+	r.finish(rec)
+	return r
+}
+
+// find returns the user's counts in a line, zero when there are none.
+func (s *soul) find(line uint32) stat {
+	for i := range s.byLine {
+		if s.byLine[i].line == line {
+			return s.byLine[i].stat
+		}
+	}
+	return stat{}
+}
+
+func (r *Report) finish(rec *Recording) {
+	slices.SortFunc(r.Actions, func(a, b Line) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(r.Rules, func(a, b Line) int {
+		return cmp.Or(
+			cmp.Compare(b.Proposed.Refused.Messages.Count, a.Proposed.Refused.Messages.Count),
+			cmp.Compare(b.Proposed.Degraded.Messages.Count, a.Proposed.Degraded.Messages.Count),
+			cmp.Compare(a.Name, b.Name),
+		)
+	})
+	if r.SampledShare < 1 {
+		r.Notes = append(r.Notes, noteApproximate)
+	}
+	if r.Dropped.Flood > 0 {
+		r.Notes = append(r.Notes, noteFlood)
+	}
+	if rec.cut {
+		r.Notes = append(r.Notes, noteCut)
+	}
+}
+
+// unjudged lists the rules of either set whose buckets a duel has not got.
+func unjudged(sets ...*limit.Rules) []string {
+	names := []string{}
+	for _, set := range sets {
+		for _, rule := range set.All() {
+			switch scope, _ := limit.ParseScope(rule.Scope); {
+			case scope == limit.ScopeIP, scope == limit.ScopeNet, scope == limit.ScopeKey, rule.Algorithm == "concurrency":
+				names = append(names, rule.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
