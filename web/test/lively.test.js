@@ -95,8 +95,9 @@ test("a busy machine is drawn for less often, a free one finely", () => {
   };
   run(33, 100);
   assert.equal(pace.scale, 1);
-  run(250, 100);
-  assert.equal(pace.scale, 0.5);
+  run(400, 100);
+  assert.equal(pace.scale, 0.7);
+  assert.equal(pace.everyMs, 200);
   run(0, 20_000);
   assert.equal(pace.scale, 1);
 });

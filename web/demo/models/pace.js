@@ -4,9 +4,9 @@
 
 const LEVELS = [
   { everyMs: 1000 / 30, scale: 1 },
-  { everyMs: 1000 / 20, scale: 0.8 },
-  { everyMs: 1000 / 10, scale: 0.6 },
-  { everyMs: 1000 / 4, scale: 0.5 },
+  { everyMs: 1000 / 20, scale: 0.85 },
+  { everyMs: 1000 / 12, scale: 0.75 },
+  { everyMs: 1000 / 5, scale: 0.7 },
 ];
 /** Frames that a verdict is founded on. */
 const SAMPLE = 20;
