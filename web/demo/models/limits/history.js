@@ -1,0 +1,24 @@
+// The versions of the limits, newest first.
+
+const KINDS = ["seed", "publish", "rollback", "guard", "file"];
+
+/** Takes the answer of GET /limits/versions. */
+export function readVersions(body) {
+  const versions = Array.isArray(body?.versions) ? body.versions : [];
+  return versions.filter((v) => Number.isInteger(v?.version)).map((v) => ({
+    version: v.version,
+    kind: KINDS.includes(v.kind) ? v.kind : "publish",
+    author: v.author ?? "",
+    note: v.note ?? "",
+    override: v.override === true,
+    restores: v.restores ?? null,
+    at: Date.parse(v.time) || 0,
+    changes: Array.isArray(v.changes) ? v.changes : null,
+    rules: Array.isArray(v.rules) ? v.rules : [],
+  })).sort((a, b) => b.version - a.version);
+}
+
+/** Whether a version is what somebody may go back to: an older one with rules. */
+export function canRestore(version, current) {
+  return version.version !== current && version.rules.length > 0;
+}
