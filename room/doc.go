@@ -12,6 +12,15 @@
 // catalogue; repeated text and slow mode; the gate over connection, user, user in the room and room, all or nothing;
 // then the bus. What is refused has taken nothing from anybody.
 //
+// Gifts whose outcome is unknown are the exception to "asked again": the same id goes straight to the ledger, past a
+// closed room and the gate, since it may have been stored. A user refused by limits again and again is muted, then its
+// session is closed.
+//
+// # What a viewer is told
+//
+// Danmaku, gifts and control in the bus' order; like totals at most once a second; the online count at most once in two
+// seconds; all in the tick's one frame. A room that is behind by a whole frame (1 MiB) drops danmaku and says missed.
+//
 // # Concurrency
 //
 // All exported methods may be called from any goroutine, except that one member's Receive is called from one goroutine
