@@ -1,0 +1,65 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// edges says which packages of ours each package may import, and why no others. A package that is not listed may import
+// anything that lists it nowhere as forbidden.
+var edges = map[string]struct {
+	allowed []string
+	reason  string
+}{
+	"liveroom/protocol": {nil, "protocol is a leaf: the vocabulary must be usable by every package, and by a client, without the server"},
+	"liveroom/limit":    {nil, "limit is a leaf: it is a library of its own, and knows nothing of rooms"},
+	"liveroom/room":     {[]string{"liveroom/protocol", "liveroom/limit"}, "a room knows neither sockets nor NATS: both are handed to it as interfaces, so that it can be tested alone"},
+	"liveroom/conn":     {[]string{"liveroom/protocol", "liveroom/limit"}, "a socket knows neither rooms nor NATS: the lobby seats it"},
+	"liveroom/fanout":   {[]string{"liveroom/protocol", "liveroom/limit"}, "the bus carries rooms' messages and knows neither rooms nor sockets"},
+	"liveroom/web":      {nil, "web only embeds files"},
+	"liveroom/loadtest": {[]string{"liveroom/protocol"}, "the load generator is a black box: what it measures must not be what it imports"},
+}
+
+// TestImports holds the packages to ARCHITECTURE.md's graph, and everything but cmd away from internal.
+func TestImports(t *testing.T) {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "liveroom/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	d := json.NewDecoder(strings.NewReader(string(out)))
+	seen := 0
+	for {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		seen++
+		for _, imported := range p.Imports {
+			if !strings.HasPrefix(imported, "liveroom/") {
+				continue
+			}
+			if rule, ok := edges[p.ImportPath]; ok && !slices.Contains(rule.allowed, imported) {
+				t.Errorf("%s imports %s: %s", p.ImportPath, imported, rule.reason)
+			}
+			if strings.HasPrefix(imported, "liveroom/internal/") && !strings.HasPrefix(p.ImportPath, "liveroom/internal/") && p.ImportPath != "liveroom/cmd/liveserver" {
+				t.Errorf("%s imports %s: internal serves cmd/liveserver alone", p.ImportPath, imported)
+			}
+			if strings.HasPrefix(imported, "liveroom/cmd/") {
+				t.Errorf("%s imports %s: a command wires and is wired into nothing", p.ImportPath, imported)
+			}
+		}
+	}
+	if seen < len(edges) {
+		t.Errorf("go list named %d packages", seen)
+	}
+}
