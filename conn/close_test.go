@@ -3,6 +3,7 @@ package conn
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -268,4 +269,33 @@ func TestDrainingTurnsNewcomersAway(t *testing.T) {
 		b.srv.Close()
 		b.serve.Wait()
 	})
+}
+
+// Behind the close frame comes the end of our half at once, since browsers wait for it (RFC 6455, section 7.1.1), and
+// nothing else, whoever still delivers; the other half stays open, so that no reset overtakes the close frame.
+func TestTheCloseFrameIsTheLastThing(t *testing.T) {
+	n := startNode(t, Config{CloseTimeout: time.Minute}, newLobby())
+	c, s := rawJoin(t, n)
+	s.Close(protocol.Refusal{Code: protocol.CloseKicked})
+	s.Deliver(danmaku("too late"))
+	s.Control([]byte(`{"ev":"online","count":1}`))
+	if f := c.readFrame(t); f.code() != 4004 {
+		t.Fatalf("got %+v", f)
+	}
+	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	if k, err := c.Read(make([]byte, 1)); k != 0 || !errors.Is(err, io.EOF) {
+		t.Fatalf("read %d bytes, %v", k, err)
+	}
+	s.mu.Lock()
+	failed, closed := s.failed, s.closed
+	s.mu.Unlock()
+	if failed || closed {
+		t.Fatalf("failed %v, closed %v before the peer has closed", failed, closed)
+	}
+	c.write(t, masked(opClose, []byte{0x0f, 0xa4}))
+	c.Close()
+	n.running.Wait()
+	if got := closes(n, "4004"); got != 1 {
+		t.Fatalf("%d closes", got)
+	}
 }

@@ -26,7 +26,9 @@ type Session struct {
 	count      *counters
 	born       time.Duration // on the acceptor's clock
 
-	limits limit.Subject // safe for concurrent use by itself
+	// safe for concurrent use by themselves
+	limits limit.Subject
+	abuse  limit.Abuse
 
 	// owned by the read loop
 	lang     protocol.Lang // fixed once the hello is decoded
@@ -78,6 +80,9 @@ func (s *Session) Lang() protocol.Lang { return s.lang }
 
 // Subject returns the connection's own buckets.
 func (s *Session) Subject() *limit.Subject { return &s.limits }
+
+// Abuse returns the memory of what the connection was refused, for a [Meter] that ends repeated abuse.
+func (s *Session) Abuse() *limit.Abuse { return &s.abuse }
 
 // Order sorts sessions so that writing to them one after the other is cheap: descriptors that are close together share
 // the kernel's cache lines. It never changes; 0 when the socket has no descriptor of its own.
