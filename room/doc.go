@@ -3,7 +3,7 @@
 //
 // The one idea: everything a room shows comes back to it on one [Feed], is appended to the current tick's batch, and
 // leaves as one [protocol.Broadcast] for all members. The first event after a quiet tick leaves at once; while there is
-// traffic, one flush follows per tick. Admission ([Room.Handle]) and showing ([Room.Feed]) meet only on the bus, so a
+// traffic, one flush follows per tick. Admission ([Room.Handle]) and showing ([Feed]) meet only on the bus, so a
 // message takes the same way whether its sender is here, on another node, or a platform's back end.
 //
 // # What a message passes
@@ -12,8 +12,8 @@
 // catalogue; repeated text and slow mode; the gate over connection, user, user in the room and room, all or nothing;
 // then the bus. What is refused has taken nothing from anybody.
 //
-// Gifts whose outcome is unknown are the exception to "asked again": the same id goes straight to the ledger, past a
-// closed room and the gate, since it may have been stored. A user refused by limits again and again is muted, then its
+// A gift whose outcome is unknown and whose id is sent again goes straight to the ledger, past a closed room and the
+// gate, since it may have been stored. A user refused by limits again and again is muted, then its
 // session is closed.
 //
 // # What a viewer is told
@@ -26,10 +26,10 @@
 // All exported methods may be called from any goroutine, except that one member's Receive is called from one goroutine
 // at a time. Lock order, each lock a leaf unless an arrow leads on:
 //
-//	Hub.mu  →  User.mu
+//	Hub.mu  →  User.mu  →  the locks inside limit.Subject and limit.Abuse
 //	Hub.mu  →  Room.mu  →  Hub.life
 //
-// Room.stats.mu, answers.mu and Member.mu are leaves, taken with no other lock held. Under a lock there is map and slice work
+// stats.mu and Member.mu are taken with no other lock held. Under a lock there is map and slice work
 // only. Nothing is delivered, published, stored or encoded under one.
 //
 // A room's runner goroutine exists while the room has something to show; there is never more than one, so a room has

@@ -18,7 +18,7 @@ type User struct {
 
 	refs int // members and calls that use it; guarded by Hub.mu
 
-	// mu guards the rest. Lock order: Hub.mu → User.mu.
+	// mu guards the rest. Lock order: Hub.mu → User.mu → the locks inside subjects and abuse.
 	mu      sync.Mutex
 	places  []*place // few: one per room
 	answers answers
