@@ -12,7 +12,7 @@ build:
 
 # One node with everything inside, and its addresses with tokens. More flags: make run FLAGS='-addr :9000'
 run: build
-	@exec ./bin/liveserver -data-dir $(DATA_DIR) -print-tokens always $(FLAGS)
+	@exec ./bin/liveserver -data-dir $(DATA_DIR) -print-tokens always -auth-guest-gifts $(FLAGS)
 
 test: chromium promtool node lint jstest gotest
 
