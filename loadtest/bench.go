@@ -44,12 +44,12 @@ func perform(ctx context.Context, o *options, stderr io.Writer) (*Result, error)
 	case err == nil:
 	case ctx.Err() == nil:
 		return nil, err
-	case context.Cause(ctx) == context.Canceled:
+	case errors.Is(context.Cause(ctx), errTimeout):
+		b.result.note("%v: the figures are of what was done until then", errTimeout)
+		err = errTimeout
+	default:
 		b.result.note("interrupted: the figures are of what was done until then")
 		err = nil
-	default:
-		b.result.note("%v: the figures are of what was done until then", context.Cause(ctx))
-		err = context.Cause(ctx)
 	}
 	return b.result, err
 }
@@ -170,4 +170,7 @@ func (b *bench) finish(began time.Time) {
 // runID is different for each run, so that nobody meets yesterday's buckets.
 func runID() string { return fmt.Sprintf("%x", time.Now().UnixNano()/1e6&0xffffffff) }
 
-var errNobody = errors.New("nobody is in the room to send")
+var (
+	errNobody  = errors.New("nobody is in the room to send")
+	errTimeout = errors.New("the run took longer than -timeout")
+)

@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // report runs a scenario and says how it went.
 func report(ctx context.Context, o *options, stdout, stderr io.Writer) int {
-	ctx, cancel := context.WithTimeoutCause(ctx, o.deadline(), errors.New("the run took longer than -timeout"))
+	ctx, cancel := context.WithTimeoutCause(ctx, o.deadline(), errTimeout)
 	defer cancel()
 	result, err := perform(ctx, o, stderr)
 	if err != nil {

@@ -35,6 +35,7 @@ func loadtest(t *testing.T, wantCode int, args ...string) (*Result, string) {
 }
 
 func TestFanoutAgainstAServer(t *testing.T) {
+	t.Parallel()
 	srv := startFake(t, &fakeServer{})
 	report := t.TempDir()
 	r, out := loadtest(t, exitOK, "fanout", "-url", srv.URL, "-admin", srv.URL, "-secret", "0123456789abcdef", "-viewers", "40", "-rate", "200",
@@ -65,6 +66,7 @@ func TestFanoutAgainstAServer(t *testing.T) {
 }
 
 func TestLossesAreSeen(t *testing.T) {
+	t.Parallel()
 	srv := startFake(t, &fakeServer{dropOne: true})
 	r, out := loadtest(t, exitMissed, "fanout", "-url", srv.URL, "-secret", "0123456789abcdef", "-viewers", "10", "-rate", "100", "-duration", "500ms",
 		"-warmup", "0s", "-mix", "danmaku=1,gift=1", "-slo", "gift_loss=0,danmaku_loss=0")
@@ -77,6 +79,7 @@ func TestLossesAreSeen(t *testing.T) {
 }
 
 func TestAnotherOrderIsSeen(t *testing.T) {
+	t.Parallel()
 	srv := startFake(t, &fakeServer{swap: true})
 	r, _ := loadtest(t, exitMissed, "fanout", "-url", srv.URL, "-viewers", "6", "-rate", "100", "-duration", "200ms", "-warmup", "0s",
 		"-slo", "danmaku_loss=0,other_orders=0")
@@ -86,6 +89,7 @@ func TestAnotherOrderIsSeen(t *testing.T) {
 }
 
 func TestPulseChecksTheBound(t *testing.T) {
+	t.Parallel()
 	srv := startFake(t, &fakeServer{refuse: func(n int64) bool { return n%2 == 0 }})
 	r, _ := loadtest(t, exitMissed, "pulse", "-url", srv.URL, "-viewers", "20", "-rate", "50", "-peak", "1000", "-calm", "300ms",
 		"-duration", "300ms", "-mix", "danmaku=1", "-bound", "100,20")
@@ -102,6 +106,7 @@ func TestPulseChecksTheBound(t *testing.T) {
 }
 
 func TestRampChurnSlowAndSoakRun(t *testing.T) {
+	t.Parallel()
 	srv := startFake(t, &fakeServer{})
 	at := []string{"-url", srv.URL, "-admin", srv.URL}
 	r, _ := loadtest(t, exitOK, append([]string{"ramp", "-viewers", "20", "-points", "2", "-hold", "0s"}, at...)...)
@@ -124,6 +129,7 @@ func TestRampChurnSlowAndSoakRun(t *testing.T) {
 }
 
 func TestAnInterruptKeepsTheSummary(t *testing.T) {
+	t.Parallel()
 	srv := startFake(t, &fakeServer{})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -140,6 +146,7 @@ func TestAnInterruptKeepsTheSummary(t *testing.T) {
 }
 
 func TestEncryptedSocketsAreReadByThePortableReader(t *testing.T) {
+	t.Parallel()
 	srv := startFakeTLS(t, &fakeServer{})
 	r, _ := loadtest(t, exitOK, "fanout", "-url", srv.URL, "-insecure", "-viewers", "10", "-rate", "50", "-duration", "300ms", "-warmup", "0s",
 		"-slo", "danmaku_loss=0,closes=0")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -62,9 +61,14 @@ func (b *bench) measure(ctx context.Context, p plan, viewers []*session) (*measu
 	spoken := make(chan error, 1)
 	go func() {
 		err := sp.run(ctx)
-		if ctx.Err() == nil {
-			err = errors.Join(sp.await(ctx, patience, b.readers.motion()), b.awaitLikes(ctx, viewers))
+		limit := patience
+		if err != nil {
+			limit = hurry
 		}
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+		sp.await(last, b.readers.motion())
+		b.awaitLikes(last, viewers)
+		cancel()
 		spoken <- err
 	}()
 	err = b.watchTrial(col, p, spoken)
@@ -81,6 +85,9 @@ func (b *bench) measure(ctx context.Context, p plan, viewers []*session) (*measu
 // patience is how long a trial waits for the last answers and deliveries.
 const patience = 30 * time.Second
 
+// hurry is that patience when the run was told to end.
+const hurry = 2 * time.Second
+
 // motion returns a function that reports whether danmaku or gifts have arrived since its last call.
 func (r *readers) motion() func() bool {
 	var last int64
@@ -95,19 +102,15 @@ func (r *readers) motion() func() bool {
 
 // awaitLikes waits until the viewers have seen all the likes that the server counted. Likes are shown at most once a
 // second, so that three are plenty; what is missing then is a finding.
-func (b *bench) awaitLikes(ctx context.Context, viewers []*session) error {
+func (b *bench) awaitLikes(ctx context.Context, viewers []*session) {
 	if b.o.mix[like] == 0 {
-		return nil
+		return
 	}
 	for deadline := time.Now().Add(3 * time.Second); time.Now().Before(deadline); {
-		if counted, shown := b.readers.likes(viewers); shown == counted {
-			return nil
-		}
-		if err := waitFor(ctx, 50*time.Millisecond); err != nil {
-			return err
+		if counted, shown := b.readers.likes(viewers); shown == counted || waitFor(ctx, 50*time.Millisecond) != nil {
+			return
 		}
 	}
-	return nil
 }
 
 // likes compares the taps that answers counted with the totals that viewers were shown, over all rooms.

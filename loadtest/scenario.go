@@ -49,7 +49,7 @@ func scenarios() []scenario {
 			defaults: defaults{viewers: 2000, rate: 200, peak: 10000, mix: "danmaku=80,gift=2,like=18", connectRate: 1000,
 				duration: 10 * time.Second, rise: 100 * time.Millisecond, calm: 5 * time.Second}},
 		{name: "churn", run: churn, rules: benchRules, extra: func(*options) int { return watchers },
-			about: "rounds of viewers who come and go, half of them rudely: what of them stays in the server",
+			about: "rounds of viewers who come and go, two thirds of them rudely: what of them stays in the server",
 			lasts: func(o *options) time.Duration {
 				return time.Duration(o.rounds) * (o.hold + time.Duration(2*float64(o.viewers)/o.connectRate*1e9))
 			},

@@ -49,7 +49,7 @@ func (b *bench) shift(ctx context.Context, after time.Duration) {
 	for ctx.Err() == nil {
 		c := b.crowd(n, false)
 		_ = c.connect(ctx, n, b.o.churn) // ends early with ctx alone
-		b.connected(c, n)
+		b.connected(c, c.size())
 		c.disperse(ctx, func(i int) farewell { return farewell(i % 3) }, b.o.churn)
 	}
 }

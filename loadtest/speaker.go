@@ -78,23 +78,18 @@ func (s *speaker) repeat() {
 	}
 }
 
-// await waits until everything is answered and nothing moves any more, but not beyond patience.
-func (s *speaker) await(ctx context.Context, patience time.Duration, moved func() bool) error {
+// await waits until everything is answered and nothing moves any more, or until ctx's end.
+func (s *speaker) await(ctx context.Context, moved func() bool) {
 	const settled = 500 * time.Millisecond
-	quiet := time.Now()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+	for quiet := time.Now(); time.Since(quiet) < settled; {
 		s.repeat()
 		if moved() || s.open() || !s.trial.again.empty() {
 			quiet = time.Now()
 		}
-		if time.Since(quiet) > settled {
-			return nil
-		}
-		if err := waitFor(ctx, 20*time.Millisecond); err != nil {
-			return err
+		if waitFor(ctx, 20*time.Millisecond) != nil {
+			return
 		}
 	}
-	return nil
 }
 
 // open reports whether an attempt of the schedule's last seconds waits for its answer.
