@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+// browserPatience bounds each wait for a page; a browser on a busy machine is slow.
+const browserPatience = 40 * time.Second
+
+// browser is one headless Chromium of a test.
+type browser struct {
+	t   *testing.T
+	ctx context.Context
+}
+
+func startBrowser(t *testing.T) *browser {
+	t.Helper()
+	found := false
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
+		_, err := exec.LookPath(name)
+		found = found || err == nil
+	}
+	if !found {
+		t.Fatal("no Chromium: install it with: sudo apt-get install chromium")
+	}
+	opts := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.NoSandbox, chromedp.WindowSize(1280, 800), chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("lang", "en-US"),
+		chromedp.WSURLReadTimeout(browserPatience),
+	)
+	alloc, stopAlloc := chromedp.NewExecAllocator(context.Background(), opts...)
+	ctx, stop := chromedp.NewContext(alloc)
+	t.Cleanup(func() {
+		_ = chromedp.Cancel(ctx) // waits for the process
+		stop()
+		stopAlloc()
+	})
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("start Chromium: %v", err)
+	}
+	return &browser{t, ctx}
+}
+
+// tab is one page of somebody with a store of their own, as in another browser.
+type tab struct {
+	t   *testing.T
+	ctx context.Context
+}
+
+// watchRuns makes whatever calls pwned() seen as window.ran, before any script of the page.
+const watchRuns = `window.ran = false; window.pwned = () => { window.ran = true; };`
+
+// open opens a page.
+func (b *browser) open(url string) *tab {
+	b.t.Helper()
+	ctx, stop := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
+	b.t.Cleanup(stop)
+	p := &tab{t: b.t, ctx: ctx}
+	err := chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error { // the first call takes no timeout
+		_, err := cdp.Call(ctx, t, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+		if err == nil {
+			_, err = cdp.Call(ctx, t, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watchRuns})
+		}
+		return err
+	}))
+	if err != nil {
+		b.t.Fatalf("open a tab: %v", err)
+	}
+	p.do("open "+url, chromedp.Navigate(url))
+	return p
+}
+
+func (p *tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, browserPatience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		p.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// until polls a JavaScript expression until it is true.
+func (p *tab) until(what, expression string) {
+	p.t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(browserPatience); !eval[bool](p, expression); <-tick.C {
+		if time.Now().After(end) {
+			p.t.Fatalf("not %s: %s\nthe page says: %.2000s", what, expression, eval[string](p, `document.body.innerText`))
+		}
+	}
+}
+
+// eval returns an expression's value.
+func eval[T any](p *tab, expression string) T {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, browserPatience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		p.t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// enter opens a room's page and waits until it is live.
+func (b *browser) enter(s *server, token string) *tab {
+	b.t.Helper()
+	p := b.open(s.url + "/room/demo#token=" + token)
+	p.until("live", `document.getElementById("state")?.dataset.phase === "live"`)
+	return p
+}
+
+// say types a text and presses Enter.
+func (p *tab) say(text string) {
+	p.t.Helper()
+	p.do("say "+text, chromedp.SendKeys("#message", text+"\r"))
+}
+
+// saying counts the lines of the chat that contain a text.
+func saying(text string) string {
+	return fmt.Sprintf(`[...document.querySelectorAll("#chat li")].filter((l) => l.textContent.includes(%q)).length`, text)
+}
+
+// TestTwoViewers is the whole product in a real browser: two viewers see each other's danmaku, a gift combo and likes;
+// one is limited and sees why and for how long; the server is restarted under them and they come back, with every
+// message once (CASES 35).
+func TestTwoViewers(t *testing.T) {
+	dir := t.TempDir()
+	s := startServer(t, dir)
+	b := startBrowser(t)
+	ann := b.enter(s, tokenFor(t, dir, "-sub", "ann", "-name", "Ann"))
+	bob := b.enter(s, tokenFor(t, dir, "-sub", "bob", "-name", "Bob"))
+	ann.until("two online", `document.querySelector("#online b").textContent === "2"`)
+
+	ann.say("hello from ann")
+	bob.until("Ann's danmaku over the stage", `[...document.querySelectorAll("#danmaku .fly")].some((f) => f.textContent.includes("hello from ann"))`)
+	bob.until("Ann's line", saying("hello from ann")+" === 1")
+	bob.say("hello from bob")
+	ann.until("Bob's line", saying("hello from bob")+" === 1")
+	ann.until("her own line, sent", `document.querySelectorAll('#chat li.own[data-status="sent"]').length === 1`)
+
+	for range 2 {
+		ann.do("give", chromedp.Click("#gifts .present"))
+	}
+	bob.until("a combo of two", `[...document.querySelectorAll("#chat li.given")].some((l) => l.textContent.includes("Ann") && l.textContent.includes("2"))`)
+	bob.until("its banner", `document.querySelectorAll("#banners li").length >= 1`)
+
+	ann.do("like", chromedp.Click("#like"))
+	bob.until("the like", `document.querySelector("#likes b").textContent === "1"`)
+
+	ann.do("say five things at once", chromedp.Evaluate[chromedp.Void](`(() => {
+		const box = document.getElementById("message");
+		for (let i = 0; i < 5; i++) {
+			box.value = "quick " + i;
+			box.dispatchEvent(new Event("input"));
+			document.getElementById("composer").requestSubmit();
+		}
+	})()`))
+	ann.until("the ring runs", `document.getElementById("send").hasAttribute("data-cooling")`)
+	ann.until("seconds are counted down", `/^[1-9]/.test(document.getElementById("seconds").textContent)`)
+	ann.until("and it says why", `document.getElementById("hint").textContent.includes("danmaku-user-room")`)
+	ann.until("until it is over", `!document.getElementById("send").hasAttribute("data-cooling")`)
+
+	before := eval[int](bob, saying("quick"))
+	address := strings.TrimPrefix(s.url, "http://")
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	ann.until("noticed", `document.getElementById("state").dataset.phase !== "live"`)
+	s = startServer(t, dir, "-addr", address)
+	for _, p := range []*tab{ann, bob} {
+		p.until("back", `document.getElementById("state").dataset.phase === "live"`)
+	}
+	ann.say("still here")
+	bob.until("Ann after the restart", saying("still here")+" === 1")
+	if n := eval[int](bob, saying("hello from ann")); n != 1 {
+		t.Errorf("Bob has Ann's first message %d times", n)
+	}
+	if n := eval[int](bob, saying("quick")); n != before {
+		t.Errorf("Bob had %d of Ann's quick ones and has %d", before, n)
+	}
+	if likes := eval[string](bob, `document.querySelector("#likes b").textContent`); likes != "1" {
+		t.Errorf("likes after the restart: %s", likes)
+	}
+}
