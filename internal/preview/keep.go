@@ -65,7 +65,6 @@ func (s *shard) keepLocked(r *Recorder, e event) {
 		if c = s.events.extend(s.pastLocked(r)); c == nil {
 			c = s.makeRoomLocked(r)
 		}
-		s.used.Store(s.events.len64() * eventChunkBytes)
 		if s.people[e.user].hash == 0 || !inSample(s.people[e.user].hash, s.level) {
 			return
 		}
@@ -128,9 +127,13 @@ func (s *shard) sweepLocked(r *Recorder) {
 	for name, at := range s.rooms {
 		s.tidyLocked(r, at, past)
 		if len(at.kinds) == 0 {
+			s.named -= at.bytes()
 			delete(s.rooms, name)
 		}
 	}
+	live := s.events.tidy(past)
+	s.counts.tidy(past)
+	s.full.Store(max(int64(live)*1000/int64(s.events.most), s.named*1000/s.mostName))
 	r.relax(s.newest)
 }
 
@@ -142,7 +145,7 @@ func (s *shard) tidyLocked(r *Recorder, at *place, past limit.Instant) {
 			left = append(left, i)
 			continue
 		}
-		s.named -= kindBytes + int64(len(k.Room)+len(k.Role)+len(k.Route))
+		s.named -= k.bytes()
 		*k = counted{}
 		s.noKind = append(s.noKind, i)
 	}

@@ -98,3 +98,19 @@ func (l *log[T]) filter(time func(*chunk[T], T) limit.Instant, keep func(T) bool
 	l.chunks = into
 	return gone
 }
+
+// tidy returns how many chunks hold something that is not older than past. It gives the others back to the runtime when
+// they are more than half of all; fewer will be needed again soon.
+func (l *log[T]) tidy(past limit.Instant) int {
+	old := 0
+	for old < len(l.chunks) && l.chunks[old].last < past {
+		old++
+	}
+	live := len(l.chunks) - old
+	if old > live+1 {
+		copy(l.chunks, l.chunks[old:])
+		clear(l.chunks[live:])
+		l.chunks = l.chunks[:live]
+	}
+	return live
+}

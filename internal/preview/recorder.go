@@ -22,7 +22,7 @@ type Config struct {
 	Now func() time.Time
 	// Window is how long traffic is kept, 10 s to 1 h; 5 min when 0.
 	Window time.Duration
-	// MaxBytes bounds what the Recorder holds, 4 MiB to 4 GiB; 64 MiB when 0. It takes what the traffic needs, up to
+	// MaxBytes bounds what the Recorder holds, 8 MiB to 4 GiB; 64 MiB when 0. It takes what the traffic needs, up to
 	// this. A snapshot is memory of its caller's.
 	MaxBytes int64
 	// Level is the sampled share to begin with: 2^-Level of the users, 0 to 20.
@@ -34,8 +34,9 @@ const (
 	defaultMaxBytes = 64 << 20
 	maxLevel        = 20
 	shardCount      = 16
-	// fixedBytes is taken by the table of connections and the shards' own fields.
-	fixedBytes = 2 << 20
+	// fixedBytes is taken by the table of connections, with names of the length that the contract allows, and by the
+	// shards' own fields.
+	fixedBytes = 5 << 20
 )
 
 func (c Config) withDefaults() (Config, error) {
@@ -57,7 +58,7 @@ func (c Config) withDefaults() (Config, error) {
 	fault(c.Node == "" || len(c.Node) > maxName, "preview: node: want 1 to %d bytes, have %d", maxName, len(c.Node))
 	fault(c.Clock == nil, "preview: clock: missing")
 	fault(c.Window < 10*time.Second || c.Window > time.Hour, "preview: window: want 10s to 1h, have %v", c.Window)
-	fault(c.MaxBytes < 4<<20 || c.MaxBytes > 4<<30, "preview: max_bytes: want 4 MiB to 4 GiB, have %d", c.MaxBytes)
+	fault(c.MaxBytes < 8<<20 || c.MaxBytes > 4<<30, "preview: max_bytes: want 8 MiB to 4 GiB, have %d", c.MaxBytes)
 	fault(c.Level < 0 || c.Level > maxLevel, "preview: level: want 0 to %d, have %d", maxLevel, c.Level)
 	return c, errors.Join(faults...)
 }
@@ -106,7 +107,7 @@ func (r *Recorder) Observe(o limit.Observed) {
 	case name != "":
 		hash = xxhash.Sum64String(name)
 		if o.Request.Action == limit.Join && o.Conn != 0 {
-			r.owners.note(o.Conn, name, hash, r.sampled(hash))
+			r.owners.note(o.Conn, name, hash, r.sampled(hash), o.Now)
 		}
 	case o.Conn == 0:
 		return // nobody's: an address that connects
@@ -140,7 +141,7 @@ func (r *Recorder) raise(from uint32) {
 	}
 }
 
-// relax doubles the share when less than an eighth of the room for events is used.
+// relax doubles the share when the shards have used less than a quarter of their room, on average.
 func (r *Recorder) relax(now limit.Instant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,12 +149,11 @@ func (r *Recorder) relax(now limit.Instant) {
 	if level <= uint32(r.cfg.Level) || now < r.heldUntil {
 		return
 	}
-	used, most := int64(0), int64(0)
+	full := int64(0)
 	for i := range r.shards {
-		used += r.shards[i].used.Load()
-		most += r.shards[i].most
+		full += r.shards[i].full.Load()
 	}
-	if used*8 < most && r.level.CompareAndSwap(level, level-1) {
+	if full < shardCount*250 && r.level.CompareAndSwap(level, level-1) {
 		// A shard lets them in with its next sweep.
 		r.held, r.heldUntil = level, now.Add(r.cfg.Window+r.cfg.Window/4)
 	}

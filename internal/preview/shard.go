@@ -44,12 +44,12 @@ func (d *Dropped) add(o Dropped) {
 
 // shard holds the users of a sixteenth of the hashes, and what they did.
 type shard struct {
-	// Fixed after construction.
-	most     int64 // bytes of events
-	mostName int64 // bytes of names
+	// mostName bounds the bytes of names; fixed after construction.
+	mostName int64
 
-	// used is the bytes of events, read by Recorder.relax.
-	used atomic.Int64
+	// full is how much of the room for events or names, whichever has less, was used at the last sweep, in thousandths.
+	// Recorder.relax reads it.
+	full atomic.Int64
 
 	mu      sync.Mutex
 	newest  limit.Instant
@@ -125,16 +125,22 @@ type count struct {
 	audience uint16 // see coarse
 }
 
-// The accounted bytes of a person, of a connection and of a kind, with their share of maps and free lists.
+// The accounted bytes of a person, a connection, a room and a kind without their names, with their share of maps, growing
+// slices and free lists.
 const (
 	personBytes = 208
 	connBytes   = 16
-	kindBytes   = 224
+	placeBytes  = 96
+	kindBytes   = 136
 )
 
+func (k *kind) bytes() int64 { return kindBytes + int64(len(k.Role)+len(k.Route)) }
+
+func (p *place) bytes() int64 { return placeBytes + int64(len(p.name)) }
+
 func (s *shard) init(r *Recorder, bytes int64) {
-	s.most, s.mostName = bytes/2, bytes/4
-	s.events.init(int(s.most / eventChunkBytes))
+	s.mostName = bytes * 3 / 8
+	s.events.init(int(bytes * 3 / 8 / eventChunkBytes))
 	s.counts.init(int(bytes / 4 / countChunkBytes))
 	s.users, s.rooms = map[uint64]uint32{}, map[string]*place{}
 	s.newest, s.from, s.swept = r.start, r.start, r.start
@@ -198,7 +204,13 @@ func (s *shard) kindLocked(o *limit.Observed) uint32 {
 			}
 		}
 	}
-	cost := kindBytes + int64(len(q.Room)+len(q.Role)+len(q.Route))
+	fresh := counted{live: true, seen: o.Now, kind: kind{
+		Role: q.Role, Route: q.Route, Action: q.Action, Scopes: o.Scopes, Unnamed: q.User == "",
+	}}
+	cost := fresh.bytes()
+	if at == nil {
+		cost += placeBytes + int64(len(q.Room))
+	}
 	if s.named+cost > s.mostName || max(len(q.Room), len(q.Role), len(q.Route)) > maxName {
 		return noIndex
 	}
@@ -207,10 +219,7 @@ func (s *shard) kindLocked(o *limit.Observed) uint32 {
 		at = &place{name: strings.Clone(q.Room)}
 		s.rooms[at.name] = at
 	}
-	fresh := counted{live: true, seen: o.Now, kind: kind{
-		Room: at.name, Role: strings.Clone(q.Role), Route: strings.Clone(q.Route),
-		Action: q.Action, Scopes: o.Scopes, Unnamed: q.User == "",
-	}}
+	fresh.Room, fresh.Role, fresh.Route = at.name, strings.Clone(q.Role), strings.Clone(q.Route)
 	i := take(&s.kinds, &s.noKind, fresh)
 	at.kinds = append(at.kinds, i)
 	return i

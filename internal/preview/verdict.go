@@ -69,7 +69,7 @@ func (v *Verdict) judge(action string, a, b *Outcome) {
 			percent(b.Refused.Messages.Share), of, percent(a.Refused.Messages.Share))})
 	}
 	if b.Refused.Users.Share-a.Refused.Users.Share > moreUsers {
-		v.Reasons = append(v.Reasons, Reason{ReasonUsers, action, fmt.Sprintf("it refuses %s of the users of %s something, today's %s",
+		v.Reasons = append(v.Reasons, Reason{ReasonUsers, action, fmt.Sprintf("it refuses %s of the users of %s at least one, today's %s",
 			percent(b.Refused.Users.Share), of, percent(a.Refused.Users.Share))})
 	}
 	if surge(&a.Degraded.Messages, &b.Degraded.Messages) {

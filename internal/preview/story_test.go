@@ -1,0 +1,230 @@
+package preview
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"liveroom/limit"
+)
+
+// shelf is a Book that puts sets into a gate.
+type shelf struct {
+	mu     sync.Mutex
+	gate   *limit.Gate
+	old    func(version int64) *limit.Rules
+	undone []string
+	at     time.Time
+	fail   int // calls that fail first
+}
+
+var errBroken = errors.New("the store is away")
+
+func (b *shelf) GuardRollback(_ context.Context, version uint64, why string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fail > 0 {
+		b.fail--
+		return errBroken
+	}
+	if b.gate.Rules().Version() != int64(version) {
+		return errors.New("another version is in force")
+	}
+	b.gate.Swap(b.old(int64(version) + 1))
+	b.undone, b.at = append(b.undone, why), time.Now()
+	return nil
+}
+
+// seen returns what was undone so far, when last, and how many failures are left.
+func (b *shelf) seen() ([]string, time.Time, int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.undone), b.at, b.fail
+}
+
+// live runs a crowd on the bubble's clock.
+type live struct {
+	*crowd
+	book  *shelf
+	guard *Guard
+}
+
+func newLive(t *testing.T, set *limit.Rules, viewers int) *live {
+	c := newCrowd(t, set, 5, viewers, Config{})
+	clock := limit.NewClock()
+	c.gate = limit.NewGate(set, clock)
+	rec, err := NewRecorder(Config{Node: "n1", Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.rec = rec
+	c.gate.Observe(rec)
+	l := &live{crowd: c, book: &shelf{gate: c.gate, old: func(v int64) *limit.Rules { return rules(t, v, nil) }}}
+	l.guard, err = NewGuard(GuardConfig{Source: rec.Source(), Book: l.book, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// talk lets each viewer say something every four seconds, in real time.
+func (l *live) talk(length time.Duration) {
+	for end := time.Now().Add(length); time.Now().Before(end); {
+		for i := range l.viewers {
+			if i%40 == 0 {
+				time.Sleep(4 * time.Second / time.Duration(len(l.viewers)/40))
+				l.now = l.gate.Now()
+			}
+			l.ask(l.viewers[i], nil, limit.Danmaku, 1, "demo")
+		}
+	}
+}
+
+func (l *live) publish(set *limit.Rules) {
+	before := l.gate.Rules()
+	l.gate.Swap(set)
+	l.guard.Watch(before, set, time.Now())
+}
+
+// oneDigitTooLow is the article's mistake: 20 danmaku in 30 s become 2, so that who speaks every four seconds, as
+// everybody here does, is refused.
+func oneDigitTooLow(t testing.TB) func(*limit.Spec) {
+	return func(s *limit.Spec) {
+		r := rule(t, s, "danmaku-user")
+		r.Rate, r.Burst = 2, 2
+	}
+}
+
+// TestAThresholdOneDigitTooLow tells the article's story with another end: the preview asks for an override, and the guard
+// has the set undone within a minute when somebody insists.
+func TestAThresholdOneDigitTooLow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		var guard sync.WaitGroup
+		defer guard.Wait()
+		defer stop()
+		l := newLive(t, rules(t, 1, nil), 400)
+		guard.Go(func() { _ = l.guard.Run(ctx) })
+		l.talk(time.Minute)
+
+		bad := rules(t, 2, oneDigitTooLow(t))
+		report := Replay(l.rec.Snapshot(), l.gate.Rules(), bad)
+		verdict := report.Verdict()
+		if !verdict.Override || len(verdict.Reasons) < 2 {
+			t.Fatalf("published without override: %+v", verdict)
+		}
+		if p := report.Proposed.Refused; p.Users.Share < 0.9 || p.Messages.Share < 0.5 || report.Today.Refused.Messages.Count != 0 {
+			t.Fatalf("today %+v, proposed %+v", report.Today.Refused, p)
+		}
+		if len(report.Rules) != 1 || report.Rules[0].Name != "danmaku-user" || report.Rules[0].Scope != "user" {
+			t.Fatalf("rules: %+v", report.Rules)
+		}
+
+		forced := time.Now()
+		l.publish(bad)
+		l.talk(time.Minute)
+		undone, at, _ := l.book.seen()
+		if len(undone) != 1 {
+			t.Fatalf("undone: %v; state %+v", undone, l.guard.Watching())
+		}
+		if took := at.Sub(forced); took > time.Minute {
+			t.Errorf("undone after %v", took)
+		} else {
+			t.Logf("undone %v after its publish: %s", took, undone[0])
+		}
+		if w := l.guard.Watching(); w.State != StateRolledBack || w.Version != 2 || !strings.Contains(w.Why, "version 2 refused") {
+			t.Errorf("state %+v", w)
+		}
+		if l.gate.Rules().Version() != 3 {
+			t.Errorf("in force: %d", l.gate.Rules().Version())
+		}
+	})
+}
+
+func TestGuardKeepsWhatRefusesNobodyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		var guard sync.WaitGroup
+		defer guard.Wait()
+		defer stop()
+		l := newLive(t, rules(t, 1, oneDigitTooLow(t)), 400)
+		guard.Go(func() { _ = l.guard.Run(ctx) })
+		l.talk(40 * time.Second)
+		l.publish(rules(t, 2, oneDigitTooLow(t))) // as bad as the one before
+		if w := l.guard.Watching(); w.State != StateWaiting || w.Version != 2 || w.Until.Sub(w.Since) != time.Minute {
+			t.Errorf("at first: %+v", w)
+		}
+		l.talk(30 * time.Second)
+		if w := l.guard.Watching(); w.State != StateWithin || w.Users != 400 || w.Refused != w.WouldRefuse || w.Refused < 300 {
+			t.Errorf("half way: %+v", w)
+		}
+		l.talk(40 * time.Second)
+		undone, _, _ := l.book.seen()
+		if w := l.guard.Watching(); w.State != StateKept || len(undone) != 0 {
+			t.Errorf("in the end: %+v, undone %v", w, undone)
+		}
+	})
+}
+
+func TestGuardWaitsForTraffic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		var guard sync.WaitGroup
+		defer guard.Wait()
+		defer stop()
+		l := newLive(t, rules(t, 1, nil), 400)
+		guard.Go(func() { _ = l.guard.Run(ctx) })
+		l.publish(rules(t, 2, oneDigitTooLow(t)))
+		all := l.viewers
+		l.viewers = all[:9] // one fewer than there must be
+		for range 20 {
+			time.Sleep(time.Second)
+			l.now = l.gate.Now()
+			for _, v := range l.viewers {
+				l.ask(v, nil, limit.Danmaku, 1, "demo")
+			}
+		}
+		undone, _, _ := l.book.seen()
+		if w := l.guard.Watching(); w.State != StateWaiting || w.Users != 9 || len(undone) != 0 {
+			t.Fatalf("with nine users: %+v", w)
+		}
+		l.viewers = all
+		l.talk(30 * time.Second)
+		if undone, _, _ = l.book.seen(); len(undone) != 1 {
+			t.Fatalf("with all: %+v", l.guard.Watching())
+		}
+	})
+}
+
+func TestGuardTriesAgainWhenTheStoreIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		var guard sync.WaitGroup
+		defer guard.Wait()
+		defer stop()
+		l := newLive(t, rules(t, 1, nil), 400)
+		l.book.fail = 2
+		guard.Go(func() { _ = l.guard.Run(ctx) })
+		l.talk(20 * time.Second)
+		l.publish(rules(t, 2, oneDigitTooLow(t)))
+		l.talk(time.Minute)
+		if undone, _, left := l.book.seen(); len(undone) != 1 || left != 0 {
+			t.Fatalf("undone %v, failures left %d, state %+v", undone, left, l.guard.Watching())
+		}
+	})
+}
+
+func TestGuardConfigNamesEveryFault(t *testing.T) {
+	_, err := NewGuard(GuardConfig{Watch: time.Second, Every: time.Hour, Share: 2, Users: -1})
+	for _, want := range []string{"source", "book", "watch", "every", "share", "users"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("no word of %s in: %v", want, err)
+		}
+	}
+}
