@@ -159,6 +159,7 @@ func (s *Session) settle(q *queue, n int64, err error) {
 		s.code = protocol.CloseSlowConsumer
 	}
 	q.dropInflight(s.count)
+	s.failLocked() // a frame may be cut off on the wire: nobody may begin another one before the abort
 }
 
 // checkLocked holds the flags to one another and to the queue.
