@@ -51,6 +51,7 @@ class Desk {
     $("trouble").hidden = status === 200;
     if (status === 401 || status === 403) {
       keepToken(null);
+      history.replaceState({ refused: true }, "");
       location.reload();
       return;
     }
@@ -149,9 +150,14 @@ class Desk {
 }
 
 /** Asks for a token when the page came without one. */
-function showDoor({ signal }) {
+function showDoor({ language, signal }) {
   $("door").hidden = false;
-  $("door").addEventListener("submit", (event) => {
+  if (history.state?.refused) {
+    $("door-hint").dataset.t = "host.refused";
+    $("door-hint").textContent = language.text("host.refused");
+    history.replaceState(null, "");
+  }
+  $("door-form").addEventListener("submit", (event) => {
     event.preventDefault();
     const token = $("token").value.trim();
     if (token === "") return;

@@ -103,7 +103,7 @@ class Lobby {
     tile.likes.textContent = language.compact(room.likes);
     tile.mark.textContent = language.text(room.closed ? "app.closed" : "app.live");
     tile.mark.toggleAttribute("data-closed", room.closed);
-    tile.link.ariaLabel = language.text("lobby.open", { title: room.title, n: room.online });
+    tile.link.title = language.text("lobby.open", { title: room.title, n: room.online });
     dressFace(tile.face, portray({ id: room.id, name: room.title }));
   }
 }

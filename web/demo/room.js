@@ -10,6 +10,7 @@ import { Chat } from "./views/chat.js";
 import { Composer } from "./views/composer.js";
 import { Danmaku } from "./views/danmaku.js";
 import { $, dressFace, make, radios, saved } from "./views/dom.js";
+import { giftName } from "./views/gift-face.js";
 import { Hearts } from "./views/hearts.js";
 import { openPage } from "./views/page.js";
 import { connect, roomOfPage, takeToken } from "./views/session.js";
@@ -136,8 +137,14 @@ class RoomPage {
   }
 
   async #give(gift, count) {
-    const answer = await give(this.#connection, { gift: gift.id, count }, { withinMs: this.#giftRetryMs, signal: this.#page.signal });
-    if (answer.code !== 200) this.#refused(answer, "gift");
+    const { language, signal } = this.#page;
+    const name = giftName(gift, language);
+    const answer = await give(this.#connection, { gift: gift.id, count }, {
+      withinMs: this.#giftRetryMs, signal, onUnsure: () => this.#notice("gift.unknown", { values: { gift: name }, tone: "warn" }),
+    });
+    if (answer.code === 200) return;
+    const why = explain(answer, language, { op: "gift" });
+    this.#notice(`refused.gift.${answer.reason}`, { text: language.text("gift.failed", { gift: name, why }), tone: "bad" });
   }
 
   async #like(count) {

@@ -170,7 +170,8 @@ test("a gift keeps its id over an unknown outcome and a lost socket", async () =
   const { connection, timers, last, live } = setUp();
   connection.start();
   live();
-  const fate = give(connection, { gift: "rose", count: 3 }, { timers });
+  let unsure = 0;
+  const fate = give(connection, { gift: "rose", count: 3 }, { timers, onUnsure: () => unsure++ });
   const first = last().sent.at(-1);
   last().says({ ev: "ack", id: first.id, code: 503, reason: "try_later", outcome: "unknown", retry_after_ms: 1200 });
   await timers.pass(1200);
@@ -182,6 +183,7 @@ test("a gift keeps its id over an unknown outcome and a lost socket", async () =
   assert.deepEqual(last().sent.at(-1), first);
   last().says({ ev: "ack", id: first.id, code: 200, seq: 42, duplicate: true });
   assert.equal((await fate).seq, 42);
+  assert.equal(unsure, 1);
 });
 
 test("a gift that was never sent, or was refused, is not tried again", async () => {

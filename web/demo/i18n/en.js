@@ -41,7 +41,6 @@ export default {
   "lobby.empty": "Nobody is live yet",
   "lobby.emptyHint": "Name a room above and you are the first one in it.",
   "lobby.failed": "The list of rooms can't be loaded. Trying again…",
-  "lobby.watching": "{n} watching",
   "lobby.open": "Open room {title}, {n} watching",
 
   "room.stage": "Stage of {title}: a drawn night scene that moves with the room",
@@ -66,11 +65,9 @@ export default {
   "room.opened": "The room is open again",
   "room.slowOn": "Slow mode: one message every {t}",
   "room.slowOff": "Slow mode is off",
-  "room.pinned": "Pinned",
   "room.you": "you",
   "room.gave": "gave {gift} ×{n}",
   "room.fullscreen": "Full screen",
-  "room.danmakuOn": "Show danmaku",
   "room.density": "How many danmaku fly",
   "room.density.0": "Off",
   "room.density.0.25": "Few",
@@ -85,9 +82,6 @@ export default {
   "send.label": "Your message",
   "send.placeholder": "Say something…",
   "send.send": "Send",
-  "send.count": "{n} of {max}",
-  "send.left": "{n} characters left",
-  "send.over": "{n} characters too many",
   "send.style": "Colour and place of your danmaku",
   "send.color": "Colour",
   "send.mode": "Place",
@@ -116,7 +110,7 @@ export default {
   "color.c3a2ff": "Wisteria",
 
   "gift.tray": "Gifts",
-  "gift.give": "Give {gift}, price {price}",
+  "gift.give": "Give",
   "gift.open": "Open the gifts",
   "gift.many": "How many",
   "gift.sent": "gives",
@@ -124,7 +118,6 @@ export default {
   "gift.failed": "Your {gift} was not given: {why}",
 
   "like.like": "Like (hold for more)",
-  "like.partly": "So many likes: {n} of them counted",
 
   "why.rate.conn": "This tab sends too fast",
   "why.rate.user": "You are sending too fast",

@@ -41,7 +41,6 @@ export default {
   "lobby.empty": "还没有人开播",
   "lobby.emptyHint": "在上面输入一个房间名，你就是第一位观众。",
   "lobby.failed": "房间列表加载失败，正在重试…",
-  "lobby.watching": "{n} 人在看",
   "lobby.open": "进入房间 {title}，{n} 人在看",
 
   "room.stage": "{title} 的舞台：随房间气氛而动的夜景",
@@ -63,11 +62,9 @@ export default {
   "room.opened": "房间重新开放了",
   "room.slowOn": "慢速模式：每 {t}一条",
   "room.slowOff": "慢速模式已关闭",
-  "room.pinned": "置顶",
   "room.you": "我",
   "room.gave": "送出 {gift} ×{n}",
   "room.fullscreen": "全屏",
-  "room.danmakuOn": "显示弹幕",
   "room.density": "弹幕密度",
   "room.density.0": "关闭",
   "room.density.0.25": "少量",
@@ -82,9 +79,6 @@ export default {
   "send.label": "你的弹幕",
   "send.placeholder": "发条弹幕，一起玩吧",
   "send.send": "发送",
-  "send.count": "{n} / {max}",
-  "send.left": "还可输入 {n} 个字",
-  "send.over": "超出 {n} 个字",
   "send.style": "弹幕颜色和位置",
   "send.color": "颜色",
   "send.mode": "位置",
@@ -113,7 +107,7 @@ export default {
   "color.c3a2ff": "紫藤",
 
   "gift.tray": "礼物",
-  "gift.give": "送 {gift}，价格 {price}",
+  "gift.give": "送",
   "gift.open": "打开礼物栏",
   "gift.many": "数量",
   "gift.sent": "送出",
@@ -121,7 +115,6 @@ export default {
   "gift.failed": "{gift}没有送出：{why}",
 
   "like.like": "点赞（按住连赞）",
-  "like.partly": "点赞太热情了，其中 {n} 次已计入",
 
   "why.rate.conn": "这个页面发得太快了",
   "why.rate.user": "你发得太快了",

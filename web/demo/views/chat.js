@@ -24,7 +24,7 @@ export class Chat {
   #wake;
   #drawnAt = -Infinity;
 
-  /** `onAgain` gets the entry that its sender wants to send again. */
+  /** `list` scrolls and holds an ordered list. `onAgain` gets the entry that its sender wants to send again. */
   constructor({ list, pill, heard }, messages, { language, signal, onLanguage, onAgain }) {
     this.#list = list;
     this.#pill = pill;
@@ -67,7 +67,7 @@ export class Chat {
       fresh.append(this.#nodeOf(entry));
       if (entry.kind === "chat" && !entry.own) this.#announcer.message(entry);
     }
-    this.#list.append(fresh);
+    this.#list.firstElementChild.append(fresh);
     if (added.some((entry) => entry.status === "pending")) this.#follow.toEnd();
     this.#follow.came(added.length);
     if (this.#follow.following) this.#scrollToEnd();

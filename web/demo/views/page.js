@@ -29,12 +29,16 @@ export function openPage() {
   return { language, signal: ends.signal, onLanguage };
 }
 
-/** Fills in the words of the document: data-t (text), -aria, -label (with a tooltip), -placeholder. */
+/**
+ * Fills in the words of the document: data-t (text), -aria, -title, -label (name
+ * and tooltip), -placeholder.
+ */
 function translate(language) {
   document.documentElement.lang = language.code === "zh" ? "zh-CN" : "en";
   for (const e of document.querySelectorAll("[data-t]")) e.textContent = language.text(e.dataset.t);
   for (const e of document.querySelectorAll("[data-t-aria]")) e.ariaLabel = language.text(e.dataset.tAria);
   for (const e of document.querySelectorAll("[data-t-placeholder]")) e.placeholder = language.text(e.dataset.tPlaceholder);
+  for (const e of document.querySelectorAll("[data-t-title]")) e.title = language.text(e.dataset.tTitle);
   for (const e of document.querySelectorAll("[data-t-label]")) e.title = e.ariaLabel = language.text(e.dataset.tLabel);
   const button = $("language");
   button.textContent = language.text("app.language");

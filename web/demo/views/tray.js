@@ -37,8 +37,7 @@ export class Tray {
       const button = make("button", "present");
       const name = giftName(gift, this.#language);
       button.type = "button";
-      button.ariaLabel = this.#language.text("gift.give", { gift: name, price: gift.price });
-      button.append(dressGift(gift), make("span", "name", name), make("span", "price number", this.#language.number(gift.price)));
+      button.append(dressGift(gift), make("span", "only-read", this.#language.text("gift.give")), make("span", "name", name), make("span", "price number", this.#language.number(gift.price)));
       button.addEventListener("click", () => this.#onGive(gift, this.#count));
       item.append(button);
       return item;
