@@ -43,7 +43,7 @@ func (n *node) openDoors(certificate *tls.Config, reg *prometheus.Registry) erro
 	}
 	calls := api.New(api.Config{
 		Hub: n.hub, Ledger: n.fabric, Tokens: n.tokens, Gate: n.gate, ClientAddr: clientAddr, Create: created.admit,
-		Origins: n.cfg.Origins, Guests: n.cfg.Auth.Guests, Book: n.book, Log: n.log,
+		Origins: n.cfg.Origins, Guests: n.cfg.Auth.Guests, Book: n.book, Preview: n.preview, Guard: func() any { return n.guard.Watching() }, Log: n.log,
 	})
 	n.main = viewerServer(pages, calls, n.acceptor, certificate, n.log)
 	n.admin = adminServer(pages, calls, n.health, reg, n.log)

@@ -69,6 +69,7 @@ const keptRules = "limits.json"
 func (n *node) openBook(ctx context.Context, seed *limit.Spec, reg prometheus.Registerer) (err error) {
 	cfg := rulebook.Config{
 		Gate: n.gate, Seed: seed, File: n.cfg.Limits.File, Log: n.log, Metrics: rulebook.NewMetrics(reg),
+		Judge: n.judge, Published: n.published,
 	}
 	if n.cfg.Limits.Source == config.SourceCluster {
 		cfg.Store, cfg.Keep = ruleStore{n.fabric}, filepath.Join(n.cfg.DataDir, keptRules)

@@ -13,6 +13,7 @@ import (
 	"liveroom/conn"
 	"liveroom/fanout"
 	"liveroom/internal/config"
+	"liveroom/internal/preview"
 	"liveroom/internal/rulebook"
 	"liveroom/internal/token"
 	"liveroom/limit"
@@ -28,7 +29,9 @@ type node struct {
 	tokens   *token.Authority
 	gate     *limit.Gate
 	fabric   *fanout.Fabric
+	recorder *preview.Recorder
 	book     *rulebook.Book
+	guard    *preview.Guard
 	hub      *room.Hub
 	acceptor *conn.Acceptor
 	health   *health
@@ -71,6 +74,9 @@ func start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *node, e
 	if err = n.openRooms(ctx, seed, reg); err != nil {
 		return nil, err
 	}
+	if err = n.startGuard(background); err != nil {
+		return nil, err
+	}
 	if err = n.openDoors(certificate, reg); err != nil {
 		return nil, err
 	}
@@ -94,7 +100,9 @@ func (n *node) openRooms(ctx context.Context, seed *limit.Spec, reg *prometheus.
 	}
 	n.gate = limit.NewGate(rules, limit.NewClock())
 	reg.MustRegister(newLimitMetrics(n.gate))
-	n.gate.Observe(observers{newHeadcount(n.gate, reg)})
+	if err := n.watchTraffic(reg); err != nil {
+		return err
+	}
 	newClusterMetrics(reg)
 	said := &allowances{gate: n.gate}
 	fabric, err := fanout.Open(ctx, fanout.Config{NodeID: n.cfg.NodeID, DataDir: n.cfg.DataDir, Metrics: fanout.NewMetrics(reg)}, n.log)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // rulesWith returns today's rules as a body, with one rule's burst and rate changed.
@@ -158,5 +159,51 @@ func TestExplainCheckAndReset(t *testing.T) {
 	}
 	if res := s.call(t, http.MethodGet, "/limits/explain?action=dance", service, ""); res.status != 400 {
 		t.Errorf("unknown action: %v", res)
+	}
+}
+
+// TestALowThresholdIsSeenBeforeAndUndoneAfter is the story of the article: somebody sets a threshold far too low. The
+// preview says so, publishing needs an override, and when it is forced the guard undoes it.
+func TestALowThresholdIsSeenBeforeAndUndoneAfter(t *testing.T) {
+	dir := t.TempDir()
+	s := startServer(t, dir)
+	service := tokenFor(t, dir, "-role", "service")
+	crowd := func(text string) {
+		for i := range 40 {
+			s.call(t, http.MethodPost, "/rooms/demo/danmaku", service, fmt.Sprintf(`{"user":{"id":"u%d"},"id":%q,"text":%q}`, i, text, text))
+		}
+	}
+	crowd("one")
+	crowd("two")
+
+	body, tag := s.rulesWith(t, "danmaku-user-room", 0, 1)
+	seen := s.call(t, http.MethodPost, "/limits/preview", s.adminToken, body)
+	if seen.status != 200 || event(seen.body["proposed"].(map[string]any)).in("refused").in("users").num("count") != 40 {
+		t.Fatalf("preview: %v", seen)
+	}
+	warned := s.call(t, http.MethodPut, "/limits/rules", s.adminToken, body, "If-Match", tag)
+	if warned.status != 409 || warned.body["needs_override"] != true || len(warned.body["reasons"].([]any)) == 0 || warned.body["preview"] == nil {
+		t.Fatalf("publish: %v", warned)
+	}
+	forced := s.call(t, http.MethodPut, "/limits/rules?override=true", s.adminToken, body, "If-Match", tag)
+	if forced.status != 200 {
+		t.Fatalf("forced: %v", forced)
+	}
+	// At a pace that the set before would have let through.
+	pace := time.NewTicker(1200 * time.Millisecond)
+	defer pace.Stop()
+	for n := 0; s.metric(t, `liveroom_rules_rollbacks_total{by="guard"}`) == 0; n++ {
+		if n == 40 {
+			t.Fatalf("no rollback within a minute: %v", s.call(t, http.MethodGet, "/limits/guard", s.adminToken, "").body)
+		}
+		crowd(fmt.Sprint("after-", n))
+		<-pace.C
+	}
+	newest := event(s.call(t, http.MethodGet, "/limits/versions", s.adminToken, "").body["versions"].([]any)[0].(map[string]any))
+	if newest.str("kind") != "guard" || newest.num("restores") != 1 || newest.str("note") == "" {
+		t.Errorf("history: %v", newest)
+	}
+	if state := s.call(t, http.MethodGet, "/limits/guard", s.adminToken, "").body.str("state"); state != "rolled_back" {
+		t.Errorf("the guard is %q", state)
 	}
 }

@@ -38,6 +38,7 @@ type Config struct {
 	Create     func(addr netip.Addr) *protocol.Error // asked before a call makes a room by speaking in it; nil: it may
 	Book       *rulebook.Book                        // the limits in force
 	Preview    Preview                               // of a proposed set
+	Guard      func() any                            // what the guard of changes sees
 	Log        *slog.Logger                          // nil: nothing is logged
 }
 
@@ -54,6 +55,7 @@ type API struct {
 	guests     bool
 	book       *rulebook.Book
 	preview    Preview
+	guardState func() any
 	log        *slog.Logger
 
 	keys  *limit.Table[string] // by the token's user
@@ -68,7 +70,7 @@ const maxCallers = 100_000
 func New(c Config) *API {
 	a := &API{
 		hub: c.Hub, ledger: c.Ledger, tokens: c.Tokens, gate: c.Gate, clientAddr: c.ClientAddr, create: c.Create,
-		origins: c.Origins, guests: c.Guests, book: c.Book, preview: c.Preview, log: c.Log,
+		origins: c.Origins, guests: c.Guests, book: c.Book, preview: c.Preview, guardState: c.Guard, log: c.Log,
 		keys:  limit.NewTable[string](limit.ScopeKey, maxCallers),
 		hosts: limit.NewTable[netip.Prefix](limit.ScopeIP, maxCallers),
 	}

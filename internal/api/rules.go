@@ -234,10 +234,6 @@ func (a *API) previewRules(w http.ResponseWriter, r *http.Request, _ call) {
 		a.refuseRules(w, r, err)
 		return
 	}
-	if a.preview == nil {
-		a.refuse(w, r, &protocol.Error{Reason: protocol.ReasonUnavailable, Detail: "preview"})
-		return
-	}
 	report, err := a.preview(r.Context(), a.book.Current().Compiled(), proposed)
 	if err != nil {
 		a.fail(w, r, "preview limits", err)
@@ -245,6 +241,9 @@ func (a *API) previewRules(w http.ResponseWriter, r *http.Request, _ call) {
 	}
 	a.write(w, r, report)
 }
+
+// getGuard tells what the guard sees of the last change that was published on this node.
+func (a *API) getGuard(w http.ResponseWriter, r *http.Request, _ call) { a.write(w, r, a.guardState()) }
 
 // truth reads a query parameter as true or false.
 func truth(r *http.Request, name string) (bool, *protocol.Error) {
