@@ -4,17 +4,16 @@ import "time"
 
 // Slot is one step of a trial's time line.
 type Slot struct {
-	At         float64            `json:"at_seconds"` // its end, since the trial's start
-	Deliveries int64              `json:"deliveries"` // danmaku, gifts and likes read by all viewers
-	Frames     int64              `json:"frames"`
-	Bytes      int64              `json:"bytes"`
-	Missed     int64              `json:"missed"`
-	P50        float64            `json:"p50_seconds"`
-	P99        float64            `json:"p99_seconds"`
-	Max        float64            `json:"max_seconds"`
-	GiftP99    float64            `json:"gift_p99_seconds"`
-	Classes    map[string]Flow    `json:"classes,omitempty"`
-	Server     map[string]float64 `json:"-"`
+	At         float64         `json:"at_seconds"` // its end, since the trial's start
+	Deliveries int64           `json:"deliveries"` // danmaku, gifts and likes read by all viewers
+	Frames     int64           `json:"frames"`
+	Bytes      int64           `json:"bytes"`
+	Missed     int64           `json:"missed"`
+	P50        float64         `json:"p50_seconds"`
+	P99        float64         `json:"p99_seconds"`
+	Max        float64         `json:"max_seconds"`
+	GiftP99    float64         `json:"gift_p99_seconds"`
+	Classes    map[string]Flow `json:"classes,omitempty"`
 }
 
 // Flow is what became of a class's attempts that were due in one slot.

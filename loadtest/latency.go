@@ -79,16 +79,15 @@ func (l *latencies) quantile(m measure, percentile float64) time.Duration {
 
 // Distribution is one latency as reports show it, in seconds.
 type Distribution struct {
-	About  string      `json:"about"`
-	Count  int64       `json:"count"`
-	Mean   float64     `json:"mean_seconds"`
-	P50    float64     `json:"p50_seconds"`
-	P90    float64     `json:"p90_seconds"`
-	P99    float64     `json:"p99_seconds"`
-	P999   float64     `json:"p999_seconds"`
-	Max    float64     `json:"max_seconds"`
-	Curve  []CurveStep `json:"curve,omitempty"`
-	values measure
+	About string      `json:"about"`
+	Count int64       `json:"count"`
+	Mean  float64     `json:"mean_seconds"`
+	P50   float64     `json:"p50_seconds"`
+	P90   float64     `json:"p90_seconds"`
+	P99   float64     `json:"p99_seconds"`
+	P999  float64     `json:"p999_seconds"`
+	Max   float64     `json:"max_seconds"`
+	Curve []CurveStep `json:"curve,omitempty"`
 }
 
 // CurveStep is one point of a latency by percentile.
@@ -108,7 +107,7 @@ func (l *latencies) distribution(m measure) (Distribution, bool) {
 		return Distribution{}, false
 	}
 	at := func(p float64) float64 { return float64(h.ValueAtPercentile(p)) / 1e6 }
-	d := Distribution{About: m.about(), Count: h.TotalCount(), Mean: h.Mean() / 1e6, values: m,
+	d := Distribution{About: m.about(), Count: h.TotalCount(), Mean: h.Mean() / 1e6,
 		P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: float64(h.Max()) / 1e6}
 	for _, p := range curvePercentiles {
 		if float64(d.Count)*(100-p)/100 >= 1 {

@@ -164,7 +164,8 @@ func TestArgumentsThatCannotWork(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no scenario":      {[]string{"quota"}, `no scenario "quota"`},
+		"no scenario":      {[]string{"tea"}, `no scenario "tea"`},
+		"quota":            {[]string{"quota"}, "not have yet"},
 		"no server":        {[]string{"fanout"}, "either -url or -spawn"},
 		"too many viewers": {[]string{"fanout", "-url", "http://x", "-viewers", "99999999"}, "do not fit"},
 		"two nodes alone":  {[]string{"fanout", "-spawn", "2"}, "-nats and -redis"},

@@ -121,10 +121,6 @@ const (
 	kinds
 )
 
-func (k kind) String() string {
-	return [...]string{"other", "welcome", "ack", "danmaku", "gift", "like", "online", "missed", "error"}[k]
-}
-
 func kindOf(name []byte) kind {
 	switch protocol.Event(name) {
 	case protocol.EvDanmaku:
