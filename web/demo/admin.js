@@ -1,146 +1,101 @@
-// The operator's page of one node: its numbers, its rooms, and what its rules decided.
+// The operator's page: what this node does, its limits and their history, and why somebody is limited.
 
-import { CLOSE_CODES } from "../client/codes.js";
-import { Metrics } from "./models/metrics.js";
-import { readRooms } from "./models/roster.js";
-import { Rate } from "./models/series.js";
-import { $, make } from "./views/dom.js";
-import { Figures } from "./views/figures.js";
+import limitsEn from "./i18n/limits.en.js";
+import limitsZh from "./i18n/limits.zh.js";
+import { tokenInFragment } from "./models/token.js";
+import { Overview } from "./views/admin/overview.js";
+import { $ } from "./views/dom.js";
+import { LimitCalls } from "./views/limits/calls.js";
+import { LimitsDesk } from "./views/limits/desk.js";
+import { ExplainView } from "./views/limits/explain.js";
+import { HistoryView } from "./views/limits/history.js";
 import { openPage } from "./views/page.js";
-import { poll } from "./views/poll.js";
-import { takeToken } from "./views/session.js";
-import { fillFacts, fillTable, row, stacked } from "./views/tables.js";
+import { keepToken, takeToken } from "./views/session.js";
 
-const POLL_MS = 2000;
-const DECISIONS = "liveroom_limit_decisions_total";
-const FIGURES = [
-  ["admin.sessions", "good"], ["admin.rooms", "info"], ["admin.admitted", "info"],
-  ["admin.deliveries", "good"], ["admin.refused", "bad"], ["admin.dropped", "warn"],
-];
-const MOST_ROOMS = 50;
+const VIEWS = ["overview", "limits", "history", "explain"];
+/** How often the set in force is looked at when /metrics does not tell of a change. */
+const LOOK_MS = 15_000;
 
 class Admin {
-  #language;
-  #figures;
-  #rates = new Map();
-  #ready = null;
-  #metrics = null;
-  #rooms = null;
+  #page;
+  #desk;
+  #history;
+  #explain;
+  #overview;
+  #view = "";
 
-  constructor(page) {
-    this.#language = page.language;
-    this.#figures = new Figures($("tiles"), FIGURES, page);
-    document.title = "liveroom";
-    const token = takeToken();
-    const ask = (path, options, onAnswer) => poll(path, { ms: POLL_MS, signal: page.signal, ...options, onAnswer });
-    ask("/readyz", {}, (answer) => this.#readiness(answer));
-    ask("/metrics", { as: "text" }, ({ status, body }) => {
-      if (status !== 200) return;
-      this.#metrics = new Metrics(body);
-      this.#count();
-      this.#show();
+  constructor(page, token) {
+    this.#page = page;
+    const { signal } = page;
+    const calls = new LimitCalls(token, page);
+    this.#overview = new Overview(token, page, { changed: () => this.#changed(), traffic: (d) => this.#desk.showTraffic(d), why: (q) => this.#why(q) });
+    this.#desk = new LimitsDesk(calls, page, () => this.#history.refresh());
+    this.#history = new HistoryView(calls, page, {
+      restored: (set) => this.#desk.restored(set),
+      propose: (rules, note) => {
+        this.#desk.propose(rules, note);
+        location.hash = "limits";
+      },
     });
-    ask("/api/v1/rooms", { token: () => token }, ({ status, body }) => {
-      if (status !== 200) return;
-      this.#rooms = readRooms(body);
-      this.#show();
-    });
-    page.onLanguage(() => this.#show());
+    this.#explain = new ExplainView(calls, page);
+    addEventListener("hashchange", () => this.#go(), { signal });
+    const timer = setInterval(() => document.hidden || this.#desk.refresh(), LOOK_MS);
+    signal.addEventListener("abort", () => clearInterval(timer));
+    this.#go();
+    this.#start();
   }
 
-  #readiness({ status, body }) {
-    $("trouble").hidden = status !== 0;
-    this.#ready = { ...body, status };
-    this.#showState();
+  async #start() {
+    const status = await this.#desk.refresh();
+    if (status === 401 || status === 403) showDoor(this.#page, "admin.doorRefused");
+    else this.#history.refresh();
   }
 
-  #showState() {
-    const { status = 0, degraded = [] } = this.#ready ?? {};
-    const chip = $("state");
-    chip.dataset.phase = status !== 200 ? "offline" : degraded.length > 0 ? "waiting" : "live";
-    chip.textContent = status !== 200 ? this.#language.text("admin.status.down")
-      : degraded.length > 0 ? this.#language.text("admin.status.degraded", { what: degraded.join(", ") })
-      : this.#language.text("admin.status.ok");
+  async #changed() {
+    await this.#desk.refresh();
+    await this.#history.refresh();
   }
 
-  #count() {
-    const m = this.#metrics;
-    const language = this.#language;
-    const plain = (word, value) => this.#figures.set(word, value, language.compact(value));
-    const rate = (word, total) => {
-      const value = this.#rate(word, total);
-      if (value !== null) this.#figures.set(word, value, language.rate(value));
-    };
-    plain("admin.sessions", m.sum("liveroom_sessions"));
-    plain("admin.rooms", m.sum("liveroom_rooms"));
-    rate("admin.admitted", m.sum("liveroom_messages_total"));
-    rate("admin.deliveries", m.sum("liveroom_deliveries_total"));
-    rate("admin.refused", m.sum(DECISIONS, { outcome: "reject" }));
-    rate("admin.dropped", m.sum("liveroom_dropped_total"));
+  #why(question) {
+    location.hash = "explain";
+    this.#explain.about(question);
   }
 
-  #rate(key, total) {
-    if (!this.#rates.has(key)) this.#rates.set(key, new Rate());
-    return this.#rates.get(key).take(total, performance.now());
-  }
-
-  #show() {
-    this.#showState();
-    if (this.#metrics) {
-      this.#showDecisions(this.#metrics);
-      this.#showNode(this.#metrics);
+  #go() {
+    if (tokenInFragment(location.hash)) return location.reload(); // somebody else signs in
+    const asked = location.hash.slice(1);
+    const view = VIEWS.includes(asked) ? asked : "overview";
+    if (view === this.#view) return;
+    this.#view = view;
+    for (const name of VIEWS) $(`view-${name}`).hidden = name !== view;
+    for (const link of $("tabs").querySelectorAll("a")) {
+      if (link.hash === `#${view}`) link.ariaCurrent = "page";
+      else link.ariaCurrent = null;
     }
-    if (this.#rooms) this.#showRooms(this.#rooms);
-  }
-
-  #showDecisions(m) {
-    const language = this.#language;
-    const rules = m.by(DECISIONS, "rule", "scope", "action").map(({ labels }) => ({
-      ...labels,
-      allow: m.sum(DECISIONS, { ...labels, outcome: "allow" }),
-      degrade: m.sum(DECISIONS, { ...labels, outcome: "degrade" }),
-      reject: m.sum(DECISIONS, { ...labels, outcome: "reject" }),
-    })).filter((r) => r.allow + r.degrade + r.reject > 0);
-    rules.sort((a, b) => b.reject + b.degrade - a.reject - a.degrade || b.allow - a.allow);
-    fillTable($("decisions"), $("decisions-none"), rules.map((r) => row([
-      make("span", "mono", r.rule), r.scope, r.action,
-      language.compact(r.allow), language.compact(r.degrade), language.compact(r.reject), split(r),
-    ], [3, 4, 5])));
-  }
-
-  #showRooms(rooms) {
-    const language = this.#language;
-    fillTable($("rooms"), $("rooms-none"), rooms.slice(0, MOST_ROOMS).map((r) => row([
-      stacked(r.title, `/${r.id}`), language.compact(r.online), language.rate(r.danmaku), language.compact(r.likes),
-    ], [1, 2, 3])));
-  }
-
-  #showNode(m) {
-    const language = this.#language;
-    const started = m.sum("process_start_time_seconds");
-    fillFacts($("node"), [
-      [language.text("admin.nodeId"), this.#ready?.node ?? "–"],
-      [language.text("admin.version"), this.#ready?.version ?? "–"],
-      [language.text("admin.uptime"), started > 0 ? language.duration(Date.now() - started * 1000) : "–"],
-      [language.text("admin.memory"), `${language.number(Math.round(m.sum("process_resident_memory_bytes") / 2 ** 20))} MiB`],
-      [language.text("admin.goroutines"), language.number(m.sum("go_goroutines"))],
-      [language.text("admin.rulesVersion"), language.number(m.sum("liveroom_rules_version"))],
-    ]);
-    const closes = m.by("liveroom_closes_total", "code").filter((c) => c.value > 0).sort((a, b) => b.value - a.value);
-    fillFacts($("closes"), closes.map((c) => [`${c.labels.code} ${CLOSE_CODES[c.labels.code] ?? ""}`, language.number(c.value)]));
-    $("closes-none").hidden = closes.length > 0;
+    this.#explain.shown = view === "explain";
+    this.#overview.shown = view === "overview";
+    scrollTo(0, 0);
   }
 }
 
-/** A bar of the three outcomes. */
-function split({ allow, degrade, reject }) {
-  const bar = make("div", "split");
-  for (const part of [allow, degrade, reject]) {
-    const piece = make("i");
-    piece.style.flexGrow = String(part);
-    bar.append(piece);
-  }
-  return bar;
+function showDoor(page, said) {
+  for (const view of VIEWS) $(`view-${view}`).hidden = true;
+  $("tabs").hidden = true;
+  $("state").hidden = true;
+  $("door").hidden = false;
+  $("door-said").dataset.t = said;
+  $("door-said").textContent = page.language.text(said);
+  $("door-token").focus();
+  $("door").addEventListener("submit", (event) => {
+    event.preventDefault();
+    keepToken($("door-token").value.trim());
+    location.replace("/");
+    location.reload();
+  }, { signal: page.signal });
 }
 
-new Admin(openPage());
+const page = openPage({ en: limitsEn, zh: limitsZh });
+document.title = "liveroom";
+const token = takeToken();
+if (token) new Admin(page, token);
+else showDoor(page, "admin.doorHint");

@@ -138,6 +138,24 @@ test("checks name the field, as the server does", () => {
   assert.deepEqual(tiers.map((f) => `${f.field} ${f.code}`), ["tiers[1].below tierOrder", "tiers[2].burst range", "tiers[2].below lastTier"]);
 });
 
+test("a choice takes away what it rules out", () => {
+  const after = (rule, path, value) => {
+    const draft = new Draft(set(7, [rule]));
+    draft.set(draft.entries[0].key, path, value);
+    assert.deepEqual(check(draft.rules), [], `${path} ${JSON.stringify(value)}`);
+    return draft.rules[0];
+  };
+  assert.deepEqual(after(room(), "tiers", undefined).burst, 80);
+  assert.equal(after(seat(), "tiers", [{ below: 10, rate: 1, burst: 1 }, { rate: 2, burst: 2 }]).rate, undefined);
+  for (const algorithm of ["token_bucket", "leaky_bucket", "fixed_window", "sliding_window", "sliding_log", "concurrency"]) {
+    after({ ...seat(), per: "30s", initial: 2 }, "algorithm", algorithm);
+    after({ ...room(), scope: "user" }, "algorithm", algorithm);
+    after({ name: "slots", action: "join", scope: "user", rate: 0, burst: 4, per: "1m", algorithm: "concurrency" }, "algorithm", algorithm);
+  }
+  assert.deepEqual(after({ ...seat(), action: ["danmaku", "gift"], floor: { danmaku: 1 } }, "action", ["gift"]).floor, undefined);
+  assert.equal(after({ ...seat(), on_outage: "open", grace: "3s" }, "on_outage", "closed").grace, undefined);
+});
+
 test("faults find their rule and the control that shows them", () => {
   assert.deepEqual(placeFault({ path: "rules[12].degrade.burst", problem: "p" }), { index: 12, field: "degrade.burst", problem: "p" });
   assert.deepEqual(placeFault({ path: "rules", problem: "p" }), { index: null, field: "rules", problem: "p" });

@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
-import en from "../demo/i18n/en.js";
-import zh from "../demo/i18n/zh.js";
+import commonEn from "../demo/i18n/en.js";
+import limitsEn from "../demo/i18n/limits.en.js";
+import limitsZh from "../demo/i18n/limits.zh.js";
+import commonZh from "../demo/i18n/zh.js";
 import { CLOSE_CODES, REASONS, ROLES } from "../client/codes.js";
 import { Language, chooseLanguage } from "../demo/models/language.js";
 import { explain, whyOf } from "../demo/models/refusal.js";
 
+const en = { ...commonEn, ...limitsEn };
+const zh = { ...commonZh, ...limitsZh };
 const base = new URL("../demo/", import.meta.url);
 const language = (code) => new Language({ en, zh }, code);
 const placeholders = (text) => [...text.matchAll(/\{(\w+)\}/g)].map((m) => m[1]).sort().join();

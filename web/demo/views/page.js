@@ -6,11 +6,11 @@ import { Emitter } from "../../client/emitter.js";
 import { Language, chooseLanguage } from "../models/language.js";
 import { $, icon, saved } from "./dom.js";
 
-/** Opens the page: `{language, signal, onLanguage}`. `onLanguage` calls back at each change. */
-export function openPage() {
+/** Opens the page: `{language, signal, onLanguage}`. `onLanguage` calls back at each change. `more` holds words of this page alone. */
+export function openPage(more = { en: {}, zh: {} }) {
   const ends = new AbortController();
   const changes = new Emitter();
-  const language = new Language({ en, zh }, chooseLanguage(saved.get("language"), navigator.languages, ["en", "zh"]));
+  const language = new Language({ en: { ...en, ...more.en }, zh: { ...zh, ...more.zh } }, chooseLanguage(saved.get("language"), navigator.languages, ["en", "zh"]));
   // A page in the back-forward cache would come back with dead timers.
   addEventListener("pagehide", () => ends.abort(), { once: true });
   addEventListener("pageshow", (event) => event.persisted && location.reload());

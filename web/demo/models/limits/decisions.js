@@ -126,7 +126,7 @@ export class Decisions {
     return this.#keys("action:").map(({ name }) => name);
   }
 
-  /** The rules with traffic, most refusals first: `[{rule, scope, allow, degrade, reject, shadow}]`, in requests of the window. */
+  /** The rules with traffic, most refusals first: `[{rule, scope, allow, degrade, reject, shadow}]`, in requests over the whole time. */
   rules() {
     return this.#keys("rule:").map(({ name, sum }) => ({ ...this.#rules.get(name), ...sum }))
       .sort((a, b) => b.reject - a.reject || b.degrade - a.degrade || b.shadow - a.shadow || b.allow - a.allow);

@@ -1,6 +1,7 @@
 // The set that an operator is making out of the one in force. Each rule has a key of its own here, since names change.
 
 import { diff, diffRule } from "./diff.js";
+import { reshape } from "./reshape.js";
 import { same, tidy, withValue } from "./rule.js";
 
 export class Draft {
@@ -69,10 +70,10 @@ export class Draft {
     return diff(this.#base.rules, this.rules);
   }
 
-  /** Puts a value at a path of a rule; undefined takes it out. */
+  /** Puts a value at a path of a rule; undefined takes it out. What can't stand beside it goes. */
   set(key, path, value) {
     const entry = this.entry(key);
-    entry.rule = withValue(entry.rule, path, value);
+    entry.rule = reshape(entry.rule, path, value);
   }
 
   /** Adds a rule and returns its key. */

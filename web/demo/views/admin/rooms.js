@@ -1,0 +1,73 @@
+// The largest rooms with what they were refused: the list says how large, each room's own answer says who.
+
+import { readRefusals } from "../../models/desk.js";
+import { readRooms } from "../../models/roster.js";
+import { $, make } from "../dom.js";
+import { poll } from "../poll.js";
+import { fillTable, row, stacked } from "../tables.js";
+
+const POLL_MS = 3000;
+const MOST_ROOMS = 10;
+const RECENT_MS = 60_000;
+
+export class Rooms {
+  #page;
+  #token;
+  #rooms = [];
+  #refusals = new Map();
+  #onWhy;
+
+  /** `onWhy` gets `{action, room, user}` of somebody who was refused. */
+  constructor(token, page, onWhy) {
+    this.#page = page;
+    this.#token = token;
+    this.#onWhy = onWhy;
+    poll("/api/v1/rooms?limit=100", { ms: POLL_MS, signal: page.signal, token: () => token, onAnswer: ({ status, body }) => {
+      if (status !== 200) return;
+      this.#rooms = readRooms(body).slice(0, MOST_ROOMS);
+      this.#look();
+    } });
+    page.onLanguage(() => this.#show());
+  }
+
+  async #look() {
+    await Promise.all(this.#rooms.map(async ({ id }) => {
+      try {
+        const options = { headers: { Authorization: `Bearer ${this.#token}` }, signal: AbortSignal.any([this.#page.signal, AbortSignal.timeout(POLL_MS)]) };
+        const response = await fetch(`/api/v1/rooms/${id}`, options);
+        if (response.ok) this.#refusals.set(id, readRefusals(await response.json()));
+      } catch {
+        // The next round asks again.
+      }
+    }));
+    if (!this.#page.signal.aborted) this.#show();
+  }
+
+  #show() {
+    const { language } = this.#page;
+    const now = Date.now();
+    fillTable($("rooms"), $("rooms-none"), this.#rooms.map((r) => {
+      const refused = (this.#refusals.get(r.id) ?? []).filter((x) => x.at > now - RECENT_MS);
+      const n = refused.reduce((sum, x) => sum + x.count, 0);
+      return row([stacked(r.title, r.title === r.id ? "" : `/${r.id}`), language.compact(r.online), language.rate(r.danmaku), language.compact(r.likes),
+        make("b", n > 0 ? "bad" : "soft", language.compact(n)), this.#who(refused, r.id)], [1, 2, 3, 4]);
+    }));
+  }
+
+  #who(refused, room) {
+    if (refused.length === 0) return "";
+    const { user, answer, action } = refused[0];
+    const why = make("button", "open", user.name || user.id);
+    why.type = "button";
+    why.title = this.#page.language.text("admin.why");
+    why.addEventListener("click", () => this.#onWhy({ action: action || "danmaku", room, user: user.id }));
+    return stackedNodes(why, answer.rule);
+  }
+}
+
+function stackedNodes(first, below) {
+  const cell = document.createDocumentFragment();
+  cell.append(first);
+  if (below) cell.append(make("small", "mono", below));
+  return cell;
+}

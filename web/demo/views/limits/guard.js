@@ -1,0 +1,65 @@
+// While the guard watches a change: how long still, and what it sees.
+
+import { readWatch } from "../../models/limits/preview.js";
+import { $ } from "../dom.js";
+import { percent } from "./preview-bars.js";
+
+const ASK_MS = 2000;
+const ENDS = ["kept", "rolled_back", "superseded"];
+/** How long the guard watches when it does not say so itself. */
+const WATCH_MS = 60_000;
+
+export class GuardStrip {
+  #calls;
+  #page;
+  #onRollback;
+  #watch = null;
+  #timer = 0;
+
+  constructor(calls, page, onRollback) {
+    this.#calls = calls;
+    this.#page = page;
+    this.#onRollback = onRollback;
+    page.onLanguage(() => this.#show());
+    page.signal.addEventListener("abort", () => clearTimeout(this.#timer));
+    $("guard-close").addEventListener("click", () => this.#end(), { signal: page.signal });
+  }
+
+  /** Follows the guard's watch over a version that was just put in force. */
+  watch(version, previous) {
+    clearTimeout(this.#timer);
+    this.#watch = { state: "waiting", version, previous, since: Date.now(), until: Date.now() + WATCH_MS, users: 0, share: 0 };
+    this.#ask();
+  }
+
+  async #ask() {
+    const { status, body } = await this.#calls.guard();
+    if (this.#page.signal.aborted || this.#watch === null) return;
+    if (status === 404 || status === 405) return this.#end(); // this server shows no guard
+    const seen = status === 200 ? readWatch(body) : null;
+    if (seen?.version === this.#watch.version) this.#watch = seen;
+    this.#show();
+    if (this.#watch.state === "rolled_back") this.#onRollback();
+    const over = ENDS.includes(this.#watch.state) || Date.now() > this.#watch.until + 5000;
+    if (!over) this.#timer = setTimeout(() => this.#ask(), ASK_MS);
+  }
+
+  #end() {
+    clearTimeout(this.#timer);
+    this.#watch = null;
+    this.#show();
+  }
+
+  #show() {
+    const strip = $("guard");
+    const watch = this.#watch;
+    strip.hidden = watch === null || watch.users === undefined;
+    if (!watch) return;
+    const { language } = this.#page;
+    strip.dataset.state = watch.state;
+    const left = Math.max(0, watch.until - Date.now());
+    const values = { version: watch.version, previous: watch.previous, t: language.duration(left), users: watch.users, share: percent(Math.max(0, watch.share), language) };
+    $("guard-said").textContent = language.text(`limits.guard.${watch.state}`, values);
+    $("guard-bar").style.transform = `scaleX(${Math.min(1, left / Math.max(1, watch.until - watch.since))})`;
+  }
+}
