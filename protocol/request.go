@@ -34,7 +34,7 @@ type Request struct {
 	Mode  Mode   `json:"mode"`
 
 	Gift  string `json:"gift"`
-	Count int    `json:"count"`
+	Count int    `json:"count"` // of a gift or a like; 1 when the frame has none
 
 	Action  Action `json:"action"`
 	User    string `json:"user"`
@@ -53,7 +53,7 @@ type Cursor struct {
 // frame had a valid id, so that the answer can be an ack; it is "" otherwise. Unknown fields are ignored, so that newer
 // clients can talk to older servers.
 func DecodeRequest(frame []byte, r *Request) *Error {
-	*r = Request{}
+	*r = Request{Count: 1}
 	if err := json.Unmarshal(frame, r); err != nil {
 		if !ValidUser(r.ID) {
 			r.ID = ""
@@ -157,11 +157,8 @@ func validColor(s string) bool {
 	return err == nil
 }
 
-// checkCount reads a missing count as 1.
+// checkCount refuses a count of 0 that was really sent: nobody who asks for nothing is to pay for one.
 func (r *Request) checkCount(most int) *Error {
-	if r.Count == 0 {
-		r.Count = 1
-	}
 	if r.Count < 1 || r.Count > most {
 		return BadField("count", "1 to "+strconv.Itoa(most), strconv.Itoa(r.Count))
 	}

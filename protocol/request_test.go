@@ -24,6 +24,8 @@ func TestDecodeRequest(t *testing.T) {
 		{"gift", `{"op":"gift","id":"c8","gift":"rose","count":3}`, "c8", ""},
 		{"gift without count", `{"op":"gift","id":"c8","gift":"rose"}`, "c8", ""},
 		{"negative count", `{"op":"gift","id":"c8","gift":"rose","count":-1}`, "c8", "count: allowed is 1 to 9999; received"},
+		{"gift of none", `{"op":"gift","id":"c8","gift":"rose","count":0}`, "c8", `count: allowed is 1 to 9999; received "0"`},
+		{"no likes", `{"op":"like","id":"c9","count":0}`, "c9", `count: allowed is 1 to 20; received "0"`},
 		{"gift id", `{"op":"gift","id":"c8","gift":"ro se"}`, "c8", "gift: allowed"},
 		{"21 likes", `{"op":"like","id":"c9","count":21}`, "c9", `count: allowed is 1 to 20; received "21"`},
 		{"count is text", `{"op":"like","id":"c9","count":"many"}`, "c9", "count: allowed is a whole number; received string"},

@@ -213,6 +213,8 @@ func TestBadRequestsSayWhat(t *testing.T) {
 		{"POST", "/rooms/demo/danmaku", service, `{"text":"` + strings.Repeat("x", 17<<10) + `"}`, 400, "body: allowed is at most 16384 bytes"},
 		{"POST", "/rooms/demo/gifts", service, `{"user":{"id":"u"},"id":"1","gift":"yacht"}`, 404, "gift: not in the catalogue"},
 		{"POST", "/rooms/demo/likes", service, `{"user":{"id":"u"},"id":"1","count":21}`, 400, "count: allowed is 1 to 20"},
+		{"POST", "/rooms/demo/likes", service, `{"user":{"id":"u"},"id":"1","count":0}`, 400, "count: allowed is 1 to 20"},
+		{"POST", "/rooms/demo/gifts", service, `{"user":{"id":"u"},"id":"1","gift":"rose","count":0}`, 400, "count: allowed is 1 to 9999"},
 		{"POST", "/rooms/a.b/likes", service, `{}`, 400, "room: allowed is 1 to 64"},
 		{"POST", "/rooms/demo/moderate", admin, `{"action":"shout"}`, 400, "action: allowed is one of mute"},
 		{"GET", "/rooms?limit=0", "", "", 400, "limit: allowed is 1 to 1000; received"},

@@ -47,7 +47,7 @@ func (a *API) postDanmaku(w http.ResponseWriter, r *http.Request, c call) {
 }
 
 func (a *API) postGift(w http.ResponseWriter, r *http.Request, c call) {
-	var b giftBody
+	b := giftBody{Count: 1}
 	if err := decode(w, r, &b); err != nil {
 		a.refuse(w, r, err)
 		return
@@ -56,7 +56,7 @@ func (a *API) postGift(w http.ResponseWriter, r *http.Request, c call) {
 }
 
 func (a *API) postLikes(w http.ResponseWriter, r *http.Request, c call) {
-	var b likesBody
+	b := likesBody{Count: 1}
 	if err := decode(w, r, &b); err != nil {
 		a.refuse(w, r, err)
 		return
