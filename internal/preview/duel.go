@@ -68,6 +68,9 @@ func (d *duel) feed(rec *Recording) {
 	}
 	d.level = rec.level
 	souls := make([]*soul, len(rec.users))
+	for _, w := range d.worlds {
+		w.bind(rec.kinds)
+	}
 	next := 0
 	for i := 0; i < len(rec.rest); {
 		from := i
@@ -109,7 +112,7 @@ func (d *duel) pressOne(rec *Recording, p pressed) {
 		d.rest++
 	}
 	for _, w := range d.worlds {
-		w.press(d.instant(rec, p.at), k, float64(p.load.cost)/float64(p.load.n), p.load.audience)
+		w.press(d.instant(rec, p.at), k, w.bound[p.load.kind], float64(p.load.cost)/float64(p.load.n), p.load.audience)
 	}
 }
 
@@ -143,10 +146,12 @@ func (d *duel) event(rec *Recording, souls []*soul, e *event) {
 	for i, w := range d.worlds {
 		if before.by[i].verdict == limit.Reject && k.Action != limit.Frame {
 			by[i] = before.by[i]
-			w.measure(k, q.Cost, false, 0)
+			w.bound[e.kind].measure(q.Cost, false, 0)
 			continue
 		}
-		by[i] = w.rule(d.instant(rec, int64(e.at)), &q, k, who.selves[i], conn)
+		dec := w.ask(d.instant(rec, int64(e.at)), &q, k, who.selves[i], conn)
+		w.bound[e.kind].rule(q.Cost, &dec)
+		by[i] = ruling{dec.Verdict, dec.Rule, dec.Scope}
 	}
 	if k.Action == limit.Frame && limit.Verdict(e.verdict) != limit.Reject {
 		who.frames[conn] = framed{by}
@@ -157,10 +162,9 @@ func (d *duel) event(rec *Recording, souls []*soul, e *event) {
 	}
 }
 
-// rule asks the gate, and measures what the personal limits let through.
-func (w *world) rule(at limit.Instant, q *limit.Request, k *kind, by *selves, conn connKey) ruling {
-	dec := w.ask(at, q, k, by, conn)
-	passed, cost := true, q.Cost
+// rule measures what the personal limits let through, by a gate's decision.
+func (p passages) rule(asked int64, dec *limit.Decision) {
+	passed, cost := true, asked
 	if dec.Scope < limit.ScopeRoom {
 		switch dec.Verdict {
 		case limit.Reject:
@@ -169,8 +173,7 @@ func (w *world) rule(at limit.Instant, q *limit.Request, k *kind, by *selves, co
 			cost = dec.Counted
 		}
 	}
-	w.measure(k, q.Cost, passed, cost)
-	return ruling{dec.Verdict, dec.Rule, dec.Scope}
+	p.measure(asked, passed, cost)
 }
 
 func (d *duel) soul(u *user) *soul {

@@ -13,11 +13,11 @@ import (
 func TestIntervalsCoverTheTruth(t *testing.T) {
 	set := rules(t, 1, nil)
 	tight := rules(t, 2, func(s *limit.Spec) { rule(t, s, "danmaku-user").Rate, rule(t, s, "danmaku-user").Burst = 8, 5 })
-	const seeds = 80
+	const seeds = 60
 	var users, messages int
 	var errors, spread float64
 	for seed := range uint64(seeds) {
-		c := newCrowd(t, set, seed, 200, Config{})
+		c := newCrowd(t, set, seed, 120, Config{})
 		for i, v := range c.viewers { // each at its own pace
 			for c.now = 1; c.now < limit.Instant(20*time.Second); {
 				c.now = c.now.Add(time.Duration(c.rand.ExpFloat64() * float64(1+i%7) * float64(time.Second)))
@@ -55,8 +55,8 @@ func TestIntervalsCoverTheTruth(t *testing.T) {
 func TestRoomOfManyIsApproximated(t *testing.T) {
 	set := rules(t, 1, crowded(t))
 	for seed := range uint64(2) {
-		c := newCrowd(t, set, seed, 2000, Config{})
-		c.run(60*time.Second, 100, "demo")
+		c := newCrowd(t, set, seed, 1000, Config{})
+		c.run(40*time.Second, 100, "demo")
 		rec := c.rec.Snapshot()
 		all, part := Replay(rec, set, set), Replay(rec.thinned(4), set, set)
 		truth, have := all.Today.Refused.Messages, part.Today.Refused.Messages

@@ -21,20 +21,20 @@ func TestGuardDoesNotFireOnNoise(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		next := rules(t, 2, func(s *limit.Spec) {
 			r := rule(t, s, "danmaku-user")
-			r.Rate, r.Burst = rapid.Int64Range(6, 30).Draw(rt, "rate"), rapid.Int64Range(6, 30).Draw(rt, "burst")
+			r.Rate, r.Burst = rapid.Int64Range(6, 30).Draw(rt, "rate"), rapid.Int64Range(3, 30).Draw(rt, "burst")
 		})
-		c := newCrowd(t, set, rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(20, 200).Draw(rt, "viewers"), Config{})
-		c.run(20*time.Second, rapid.IntRange(20, 100).Draw(rt, "rate"), "demo")
+		c := newCrowd(t, set, rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(20, 120).Draw(rt, "viewers"), Config{})
+		c.run(10*time.Second, rapid.IntRange(20, 60).Draw(rt, "rate"), "demo")
 		whole, part := newDuel(set, next, epoch.UnixNano(), epoch.UnixNano()), newDuel(set, next, epoch.UnixNano(), epoch.UnixNano())
 		whole.feed(c.rec.Snapshot())
 		var truth Watch
 		g.judge(whole, &truth)
 		within := float64(truth.Refused-truth.WouldRefuse) <= g.cfg.Share*float64(truth.Users)
 		level := uint32(rapid.IntRange(0, 3).Draw(rt, "level"))
-		for at := epoch; at.Sub(epoch) < 22*time.Second; at = at.Add(2 * time.Second) {
+		for at := epoch; at.Sub(epoch) <= 14*time.Second; at = at.Add(2 * time.Second) {
 			part.feed(c.rec.Between(time.Unix(0, part.fedTo), at).thinned(level))
 			var now Watch
-			if fired := g.judge(part, &now); fired && within && at.Sub(epoch) >= 20*time.Second {
+			if fired := g.judge(part, &now); fired && within && at.Sub(epoch) >= 10*time.Second {
 				rt.Fatalf("fired at %v: %+v; in truth %+v", at.Sub(epoch), now, truth)
 			}
 		}

@@ -11,6 +11,7 @@ type world struct {
 	rooms  map[string]*limit.Subject
 	global limit.Subject
 	passes map[passKey]*passage
+	bound  []passages       // by kind of the recording that is fed
 	asked  []*limit.Subject // scratch
 }
 
@@ -139,28 +140,41 @@ func (w *world) passage(key passKey) *passage {
 	return p
 }
 
+// passages are those of one kind: of all rooms together, and of its own.
+type passages struct{ all, own *passage }
+
+// bind looks the passages of a recording's kinds up, once.
+func (w *world) bind(kinds []kind) {
+	w.bound = w.bound[:0]
+	for i := range kinds {
+		k := &kinds[i]
+		w.bound = append(w.bound, passages{w.passage(k.pass("")), w.passage(k.pass(k.Room))})
+	}
+}
+
 // measure notes what the personal limits made of a sampled user's request.
-func (w *world) measure(k *kind, cost int64, passed bool, costPassed int64) {
-	for _, room := range [2]string{"", k.Room} {
-		p := w.passage(k.pass(room))
-		if p.asked >= passMemory {
-			p.asked, p.passed, p.cost, p.costPassed = p.asked/2, p.passed/2, p.cost/2, p.costPassed/2
-		}
-		p.asked++
-		p.cost += float64(cost)
-		if passed {
-			p.passed++
-			p.costPassed += float64(costPassed)
-		}
-		if k.Room == "" {
-			return
-		}
+func (p passages) measure(cost int64, passed bool, costPassed int64) {
+	p.own.measure(cost, passed, costPassed)
+	if p.all != p.own {
+		p.all.measure(cost, passed, costPassed)
+	}
+}
+
+func (p *passage) measure(cost int64, passed bool, costPassed int64) {
+	if p.asked >= passMemory {
+		p.asked, p.passed, p.cost, p.costPassed = p.asked/2, p.passed/2, p.cost/2, p.costPassed/2
+	}
+	p.asked++
+	p.cost += float64(cost)
+	if passed {
+		p.passed++
+		p.costPassed += float64(costPassed)
 	}
 }
 
 // through returns the share of requests that pass, and for those the share of the cost.
-func (w *world) through(k *kind) (requests, cost float64) {
-	all, own := w.passage(k.pass("")), w.passage(k.pass(k.Room))
+func (p passages) through() (requests, cost float64) {
+	all, own := p.all, p.own
 	if all.asked == 0 {
 		return 1, 1
 	}
@@ -181,15 +195,15 @@ func (w *world) through(k *kind) (requests, cost float64) {
 }
 
 // press lets one request of the unsampled load at the shared buckets, when its turn has come.
-func (w *world) press(at limit.Instant, k *kind, cost float64, audience uint32) {
+func (w *world) press(at limit.Instant, k *kind, pass passages, cost float64, audience uint32) {
 	w.now = max(w.now, at)
 	w.asked = w.asked[:0]
 	w.shared(k)
 	if len(w.asked) == 0 {
 		return
 	}
-	p := w.passage(k.pass(k.Room))
-	requests, part := w.through(k)
+	p := pass.own
+	requests, part := pass.through()
 	p.dueCount += requests
 	if p.dueCount < 1 {
 		return
