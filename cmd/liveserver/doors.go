@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"net/http"
 	"net/netip"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,7 +12,6 @@ import (
 	"liveroom/internal/api"
 	"liveroom/internal/site"
 	"liveroom/limit"
-	"liveroom/protocol"
 	"liveroom/web"
 )
 
@@ -48,38 +46,4 @@ func (n *node) openDoors(certificate *tls.Config, reg *prometheus.Registry) erro
 	n.main = viewerServer(pages, calls, n.acceptor, certificate, n.log)
 	n.admin = adminServer(pages, calls, n.health, reg, n.log)
 	return nil
-}
-
-// frameMeter spends each frame on its connection's bucket before the frame is parsed. It also times one decision in
-// timedShare, since every viewer's every frame comes by here and two looks at the clock cost as much as a decision.
-type frameMeter struct {
-	gate  *limit.Gate
-	turn  atomic.Uint32
-	times prometheus.Histogram
-}
-
-const timedShare = 64
-
-func newFrameMeter(gate *limit.Gate, reg prometheus.Registerer) *frameMeter {
-	m := &frameMeter{gate: gate, times: prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "liveroom_limit_seconds", Help: "Time of a decision about a frame, one in 64 of them.",
-		Buckets: []float64{1e-7, 2.5e-7, 5e-7, 1e-6, 2.5e-6, 5e-6, 1e-5, 1e-4, 1e-3, 1e-2, 3e-2},
-	})}
-	reg.MustRegister(m.times)
-	return m
-}
-
-var _ conn.Meter = (*frameMeter)(nil)
-
-// Frame implements [conn.Meter].
-func (m *frameMeter) Frame(s *conn.Session) (*protocol.Error, *protocol.Refusal) {
-	now := m.gate.Now()
-	d := m.gate.Decide(now, &limit.Request{Action: limit.Frame, Addr: s.Addr()}, s.Subject())
-	if m.turn.Add(1)%timedShare == 0 {
-		m.times.Observe(m.gate.Now().Sub(now).Seconds())
-	}
-	if d.Verdict != limit.Reject {
-		return nil, nil
-	}
-	return &protocol.Error{Reason: protocol.ReasonRateLimited, Scope: d.Scope.String(), Rule: d.Rule, RetryAfter: limit.Jitter(d.RetryAfter)}, nil
 }

@@ -66,6 +66,19 @@ func TestFramesAreSpentBeforeTheyAreParsed(t *testing.T) {
 	}
 }
 
+// TestAbuseIsCutOff: who goes on flooding is muted for a while, and cut off with a time to come back.
+func TestAbuseIsCutOff(t *testing.T) {
+	s := startServer(t, "")
+	c := join(t, s.url, "demo", "")
+	for range 200 {
+		c.tell(`{"op":"ping","id":"p"}`)
+	}
+	c.wait("mute", func(e event) bool { return e.str("reason") == "muted" && e.num("retry_after_ms") > 1000 })
+	if code, reason := c.closed(); code != 4005 || reason.num("reconnect_in_ms") < 1000 {
+		t.Errorf("closed with %d %v", code, reason)
+	}
+}
+
 // TestRulesFromTheFile: limits.file replaces the rules that ship.
 func TestRulesFromTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rules.yaml")
