@@ -149,8 +149,9 @@ func (b *bench) gather(ctx context.Context, c *crowd, n int) error {
 		return err
 	}
 	if live := len(c.live()); live < (n+1)/2 {
-		return fmt.Errorf("only %d of %d viewers came in (%s); when the server limits connects per address, "+
-			"a lower -connect-rate or more -sources help", live, n, b.result.Connections)
+		closes, _ := b.readers.tables()
+		return fmt.Errorf("only %d of %d viewers came in (%s; close codes %v); when the server limits connects per address, "+
+			"a lower -connect-rate or more -sources help", live, n, b.result.Connections, closes)
 	}
 	return nil
 }

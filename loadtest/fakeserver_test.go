@@ -22,7 +22,10 @@ type fakeServer struct {
 	dropOne bool               // one viewer misses the third danmaku and the third gift
 	swap    bool               // one viewer gets two danmaku in the wrong order
 
+	full int64 // more sessions are closed as overloaded; 0: no bound
+
 	danmaku atomic.Int64
+	came    atomic.Int64
 	seq     atomic.Uint64
 	mids    *protocol.MIDs
 	wg      sync.WaitGroup
@@ -91,6 +94,10 @@ func (f *fakeServer) serve(w http.ResponseWriter, r *http.Request) {
 	f.wg.Add(1)
 	defer f.wg.Done()
 	defer c.CloseNow()
+	if n := f.came.Add(1); f.full > 0 && n > f.full {
+		_ = c.Close(websocket.StatusCode(protocol.CloseOverloaded), "")
+		return
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	hello, ok := readRequest(ctx, c)

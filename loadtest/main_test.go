@@ -145,6 +145,16 @@ func TestAnInterruptKeepsTheSummary(t *testing.T) {
 	}
 }
 
+func TestViewersWhoAreClosedInsteadOfWelcomedAreSeen(t *testing.T) {
+	t.Parallel()
+	srv := startFake(t, &fakeServer{full: 4})
+	var out, errs bytes.Buffer
+	code := run(context.Background(), []string{"fanout", "-url", srv.URL, "-viewers", "10", "-quiet"}, &out, &errs)
+	if code != exitMissed || !strings.Contains(errs.String(), "6 closed instead of welcomed") || !strings.Contains(errs.String(), "4003:6") {
+		t.Errorf("code %d, said %q", code, errs.String())
+	}
+}
+
 func TestEncryptedSocketsAreReadByThePortableReader(t *testing.T) {
 	t.Parallel()
 	srv := startFakeTLS(t, &fakeServer{})

@@ -59,6 +59,7 @@ type Connections struct {
 	Joined   int64          `json:"joined"`
 	Failed   int64          `json:"failed"`
 	Silent   int64          `json:"silent"` // upgraded but neither welcomed nor closed
+	Closed   int64          `json:"closed"` // upgraded, and closed instead of welcomed
 	Failures map[string]int `json:"failures,omitempty"`
 	Nodes    map[string]int `json:"nodes,omitempty"`
 }
@@ -71,6 +72,9 @@ func (c Connections) String() string {
 	}
 	if c.Silent > 0 {
 		s += fmt.Sprintf(", %d without a welcome", c.Silent)
+	}
+	if c.Closed > 0 {
+		s += fmt.Sprintf(", %d closed instead of welcomed", c.Closed)
 	}
 	for _, why := range slices.Sorted(maps.Keys(c.Failures)) {
 		s += fmt.Sprintf("; %s: %d", why, c.Failures[why])
@@ -110,7 +114,9 @@ func (r *Result) connected(c *crowd, wanted int) {
 	x.Wanted += wanted
 	x.Joined += c.joined.Load()
 	x.Failed += c.failed.Load()
-	x.Silent += int64(c.waiting())
+	silent := int64(c.waiting())
+	x.Silent += silent
+	x.Closed += int64(c.size()) - c.joined.Load() - c.failed.Load() - silent
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for why, n := range c.failures {
@@ -213,7 +219,7 @@ func (r *Result) count(rd *readers) {
 	}
 	all := rd.totals()
 	r.Values["closes"] = float64(closes)
-	r.Values["connect_failures"] = float64(r.Connections.Failed + r.Connections.Silent)
+	r.Values["connect_failures"] = float64(r.Connections.Failed + r.Connections.Silent + r.Connections.Closed)
 	r.Values["answered_twice"] = float64(all.answeredTwice)
 	r.Values["unreadable"] = float64(all.unreadable)
 	r.Values["like_falls"] = float64(all.likeFalls)
