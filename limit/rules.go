@@ -88,6 +88,23 @@ func (r *Rules) All() []Rule {
 	return all
 }
 
+// Asks tells whether the set has a rule for the action by that scope, so that
+// a caller need not look up a subject that no rule asks. A route may have rules
+// of its own, hence for API the answer is about all routes together.
+func (r *Rules) Asks(a Action, s Scope) bool {
+	if len(r.actions[a].of[s].rules) > 0 {
+		return true
+	}
+	if a == API {
+		for _, l := range r.routes {
+			if len(l.of[s].rules) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Names returns the set of rule names.
 func (r *Rules) Names() map[string]bool {
 	names := make(map[string]bool, len(r.byName))

@@ -146,24 +146,42 @@ func sanctionedFor(reason protocol.Reason, left int64) *protocol.Error {
 	return err
 }
 
-// ask puts a message to the gate: connection, user, user in the room, room, all or nothing. What it does not reject is
-// to be released when it is over.
+// ask puts a message to the gate: connection, user, user in the room, address, network, room and everything, all or
+// nothing. What it does not reject is to be released when it is over.
 func (r *Room) ask(now limit.Instant, by *Speaker, a limit.Action, cost int64) limit.Decision {
 	q := r.request(by, a, cost)
-	if by.conn == nil {
-		return r.hub.gate.Decide(now, &q, &by.user.subject, &by.place.subject, &r.subject)
-	}
-	return r.hub.gate.Decide(now, &q, by.conn, &by.user.subject, &by.place.subject, &r.subject)
+	var all [mostSubjects]*limit.Subject
+	return r.hub.gate.Decide(now, &q, r.subjects(all[:0], by, a)...)
 }
 
 // release gives back the slots that rules of concurrency gave at the instant asked.
 func (r *Room) release(asked limit.Instant, by *Speaker, a limit.Action, cost int64) {
 	q := r.request(by, a, cost)
-	if by.conn == nil {
-		r.hub.gate.Release(asked, &q, &by.user.subject, &by.place.subject, &r.subject)
-		return
+	var all [mostSubjects]*limit.Subject
+	r.hub.gate.Release(asked, &q, r.subjects(all[:0], by, a)...)
+}
+
+// mostSubjects is one of each scope that a room asks.
+const mostSubjects = 7
+
+// subjects appends who and what pays for a message, in the order of scopes. Those that many share are left out while no
+// rule asks them, since each is a lock for all.
+func (r *Room) subjects(all []*limit.Subject, by *Speaker, a limit.Action) []*limit.Subject {
+	if by.conn != nil {
+		all = append(all, by.conn)
 	}
-	r.hub.gate.Release(asked, &q, by.conn, &by.user.subject, &by.place.subject, &r.subject)
+	all = append(all, &by.user.subject, &by.place.subject)
+	rules := r.hub.gate.Rules()
+	for _, s := range by.networks {
+		if rules.Asks(a, s.Scope) {
+			all = append(all, s)
+		}
+	}
+	all = append(all, &r.subject)
+	if rules.Asks(a, limit.ScopeGlobal) {
+		all = append(all, &r.hub.global)
+	}
+	return all
 }
 
 func (r *Room) request(by *Speaker, a limit.Action, cost int64) limit.Request {

@@ -19,6 +19,7 @@ type Hub struct {
 	// fixed
 	cfg       Config
 	gate      *limit.Gate
+	global    limit.Subject // of everything on this node
 	bus       Bus
 	catalogue map[string]protocol.CatalogueGift
 	done      chan struct{} // closed when goroutines shall end
@@ -45,7 +46,7 @@ func New(cfg Config) (*Hub, error) {
 	}
 	cfg = cfg.withDefaults()
 	h := &Hub{
-		cfg: cfg, gate: cfg.Gate, bus: cfg.Bus, done: make(chan struct{}),
+		cfg: cfg, gate: cfg.Gate, global: limit.Subject{Scope: limit.ScopeGlobal}, bus: cfg.Bus, done: make(chan struct{}),
 		catalogue: make(map[string]protocol.CatalogueGift, len(cfg.Gifts)),
 		rooms:     map[string]*Room{}, users: map[string]*User{},
 		idleRooms: map[*Room]struct{}{}, idleUsers: map[*User]limit.Instant{},

@@ -8,7 +8,7 @@ import (
 )
 
 // Subjects returns what a request of user in room would be asked of on this node, connections aside, in the order of
-// scopes. An empty room or user leaves theirs out. Who or what is not here has buckets like a new one.
+// scopes; the last is that of everything. An empty room or user leaves theirs out. Who or what is not here has buckets like a new one.
 func (h *Hub) Subjects(room, user string) []*limit.Subject {
 	var out []*limit.Subject
 	if user != "" {
@@ -25,7 +25,7 @@ func (h *Hub) Subjects(room, user string) []*limit.Subject {
 		}
 		out = append(out, s)
 	}
-	return out
+	return append(out, &h.global)
 }
 
 // find returns the buckets of a user and of its place in a room, new ones where there are none.
@@ -52,7 +52,7 @@ func (h *Hub) find(room, user string) (inAll, inRoom *limit.Subject) {
 func (h *Hub) Hold(ctx context.Context, room, user string, create func() *protocol.Error, f func([]*limit.Subject)) *protocol.Error {
 	switch {
 	case room == "" && user == "":
-		f(nil)
+		f([]*limit.Subject{&h.global})
 		return nil
 	case room == "":
 		u := h.user(user)
@@ -60,12 +60,12 @@ func (h *Hub) Hold(ctx context.Context, room, user string, create func() *protoc
 			return &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(openRetry), Detail: "this node has no place for another user"}
 		}
 		defer h.forgo(u)
-		f([]*limit.Subject{&u.subject})
+		f([]*limit.Subject{&u.subject, &h.global})
 		return nil
 	}
 	return h.With(ctx, room, create, func(r *Room) *protocol.Error {
 		if user == "" {
-			f([]*limit.Subject{&r.subject})
+			f([]*limit.Subject{&r.subject, &h.global})
 			return nil
 		}
 		u, p, err := h.seat(r, user)
@@ -73,7 +73,7 @@ func (h *Hub) Hold(ctx context.Context, room, user string, create func() *protoc
 			return err
 		}
 		defer h.unseat(u, p)
-		f([]*limit.Subject{&u.subject, &p.subject, &r.subject})
+		f([]*limit.Subject{&u.subject, &p.subject, &r.subject, &h.global})
 		return nil
 	})
 }

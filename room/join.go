@@ -15,7 +15,10 @@ type JoinRequest struct {
 	Order     int // of the socket among all, its descriptor
 	Conn      *limit.Subject
 	Addr      netip.Addr
-	Lang      protocol.Lang
+	// Networks are the buckets of the address and of the network around it, in the order of scopes; the caller keeps
+	// them until the member has left.
+	Networks []*limit.Subject
+	Lang     protocol.Lang
 
 	Hello      *protocol.Request // its ID, Room and Resume are read
 	Who        Identity
@@ -75,7 +78,7 @@ func (r *Room) admit(j *JoinRequest) (*Member, view, *protocol.Error) {
 	if err != nil {
 		return nil, view{}, err
 	}
-	by := Speaker{who: &j.Who, user: u, place: p, conn: j.Conn, addr: j.Addr}
+	by := Speaker{who: &j.Who, user: u, place: p, conn: j.Conn, networks: j.Networks, addr: j.Addr}
 	now := h.gate.Now()
 	if d := r.ask(now, &by, limit.Join, 1); d.Verdict != limit.Allow {
 		if d.Verdict == limit.Degrade { // half a join is none
@@ -85,7 +88,7 @@ func (r *Room) admit(j *JoinRequest) (*Member, view, *protocol.Error) {
 		return nil, view{}, limited(protocol.ReasonRateLimited, d)
 	}
 	m := &Member{
-		session: j.Session, room: r, user: u, place: p, conn: j.Conn, addr: j.Addr, lang: j.Lang, descriptor: j.Order,
+		session: j.Session, room: r, user: u, place: p, conn: j.Conn, networks: j.Networks, addr: j.Addr, lang: j.Lang, descriptor: j.Order,
 		joined: now, joinedAs: j.Who.Role,
 	}
 	who := j.Who

@@ -19,6 +19,7 @@ type Member struct {
 	user       *User
 	place      *place
 	conn       *limit.Subject
+	networks   []*limit.Subject
 	addr       netip.Addr
 	lang       protocol.Lang
 	descriptor int
@@ -53,7 +54,7 @@ func (m *Member) Receive(req *protocol.Request) {
 		m.answer(m.refresh(req))
 		return
 	}
-	by := Speaker{who: m.who.Load(), user: m.user, place: m.place, conn: m.conn, addr: m.addr, echo: m.session}
+	by := Speaker{who: m.who.Load(), user: m.user, place: m.place, conn: m.conn, networks: m.networks, addr: m.addr, echo: m.session}
 	// The wait for the ledger has a bound of its own, and a gift is stored also when its sender leaves meanwhile.
 	m.answer(m.room.Handle(context.Background(), &by, req))
 }
@@ -111,7 +112,7 @@ func (m *Member) Leave() {
 	m.room.countLocked()
 	m.room.mu.Unlock()
 	who := Identity{User: m.user.id, Role: m.joinedAs}
-	m.room.release(m.joined, &Speaker{who: &who, user: m.user, place: m.place, conn: m.conn, addr: m.addr}, limit.Join, 1)
+	m.room.release(m.joined, &Speaker{who: &who, user: m.user, place: m.place, conn: m.conn, networks: m.networks, addr: m.addr}, limit.Join, 1)
 	m.room.hub.unseat(m.user, m.place)
 	m.room.hub.exit(m.room)
 }

@@ -27,8 +27,10 @@ type Speaker struct {
 	user  *User
 	place *place
 	conn  *limit.Subject // nil without a connection
-	addr  netip.Addr
-	echo  Control // takes what only the speaker shall see; nil: nobody does
+	// networks are the address and the network around it; none for somebody for whom a back end speaks.
+	networks []*limit.Subject
+	addr     netip.Addr
+	echo     Control // takes what only the speaker shall see; nil: nobody does
 }
 
 // Caller is a user for whom somebody else speaks over HTTP.

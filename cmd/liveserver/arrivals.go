@@ -31,20 +31,34 @@ func newArrivals(gate *limit.Gate) *arrivals {
 	}
 }
 
+// acquire returns the buckets of an address and of the network around it, to be given back with release. It reports
+// false when they are unknown and every place is taken by a live one.
+func (a *arrivals) acquire(now limit.Instant, addr netip.Addr) (both []*limit.Subject, release func(), ok bool) {
+	host, ok := a.hosts.Acquire(now, limit.HostPrefix(addr))
+	if !ok {
+		return nil, func() {}, false
+	}
+	network, ok := a.nets.Acquire(now, limit.NetPrefix(addr))
+	if !ok {
+		a.hosts.Release(host)
+		return nil, func() {}, false
+	}
+	release = func() {
+		a.hosts.Release(host)
+		a.nets.Release(network)
+	}
+	return []*limit.Subject{&host.Subject, &network.Subject}, release, true
+}
+
 // admit implements conn.Config.Admit.
 func (a *arrivals) admit(addr netip.Addr) (retry time.Duration, ok bool) {
 	now := a.gate.Now()
-	host, ok := a.hosts.Acquire(now, limit.HostPrefix(addr))
+	both, release, ok := a.acquire(now, addr)
 	if !ok {
 		return limit.Jitter(fullRetry), false
 	}
-	defer a.hosts.Release(host)
-	network, ok := a.nets.Acquire(now, limit.NetPrefix(addr))
-	if !ok {
-		return limit.Jitter(fullRetry), false
-	}
-	defer a.nets.Release(network)
-	d := a.gate.Decide(now, &limit.Request{Action: limit.Connect, Addr: addr}, &host.Subject, &network.Subject)
+	defer release()
+	d := a.gate.Decide(now, &limit.Request{Action: limit.Connect, Addr: addr}, both...)
 	if d.Verdict == limit.Allow {
 		return 0, true
 	}

@@ -35,13 +35,13 @@ func (n *node) openDoors(certificate *tls.Config, reg *prometheus.Registry) erro
 		HelloTimeout: n.cfg.Sessions.HelloTimeout, Heartbeat: n.cfg.Sessions.Heartbeat, WriteTimeout: n.cfg.Sessions.WriteTimeout,
 		PongTimeout: min(maxPongTimeout, n.cfg.Sessions.Heartbeat), ClientAddr: clientAddr, Admit: arrivals.admit, Meter: newFrameMeter(n.gate, reg),
 		Metrics: conn.NewMetrics(reg), Logger: n.log,
-	}, &lobby{tokens: n.tokens, hub: n.hub, guests: n.cfg.Auth.Guests, created: created})
+	}, &lobby{tokens: n.tokens, hub: n.hub, guests: n.cfg.Auth.Guests, created: created, arrived: arrivals})
 	if err != nil {
 		return err
 	}
 	calls := api.New(api.Config{
 		Hub: n.hub, Ledger: n.fabric, Tokens: n.tokens, Gate: n.gate, ClientAddr: clientAddr, Create: created.admit,
-		Origins: n.cfg.Origins, Guests: n.cfg.Auth.Guests, Book: n.book, Preview: n.preview, Guard: func() any { return n.guard.Watching() }, Log: n.log,
+		Origins: n.cfg.Origins, Guests: n.cfg.Auth.Guests, Book: n.book, Preview: n.preview, Guard: func() any { return n.guard.Watching() }, Networks: arrivals.acquire, Log: n.log,
 	})
 	n.main = viewerServer(pages, calls, n.acceptor, certificate, n.log)
 	n.admin = adminServer(pages, calls, n.health, reg, n.log)

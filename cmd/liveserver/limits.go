@@ -30,6 +30,9 @@ func loadRules(cfg config.Limits) (*limit.Spec, error) {
 	if _, err := spec.Compile(); err != nil {
 		return nil, ruleFaults(cfg.File, err)
 	}
+	if faults := checkAskable(spec.Rules); len(faults) > 0 {
+		return nil, ruleFaults(cfg.File, faults)
+	}
 	return spec, nil
 }
 
@@ -69,7 +72,7 @@ const keptRules = "limits.json"
 func (n *node) openBook(ctx context.Context, seed *limit.Spec, reg prometheus.Registerer) (err error) {
 	cfg := rulebook.Config{
 		Gate: n.gate, Seed: seed, File: n.cfg.Limits.File, Log: n.log, Metrics: rulebook.NewMetrics(reg),
-		Judge: n.judge, Published: n.published,
+		Check: checkAskable, Judge: n.judge, Published: n.published,
 	}
 	if n.cfg.Limits.Source == config.SourceCluster {
 		cfg.Store, cfg.Keep = ruleStore{n.fabric}, filepath.Join(n.cfg.DataDir, keptRules)

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"liveroom/conn"
 	"liveroom/internal/token"
+	"liveroom/limit"
 	"liveroom/protocol"
 	"liveroom/room"
 )
@@ -16,6 +18,20 @@ type lobby struct {
 	hub     *room.Hub
 	guests  bool
 	created *newRooms
+	arrived *arrivals
+}
+
+// seat is a member that holds the buckets of its address until it leaves.
+type seat struct {
+	*room.Member
+	release func()
+	once    sync.Once
+}
+
+// Leave implements [conn.Seat].
+func (s *seat) Leave() {
+	s.Member.Leave()
+	s.once.Do(s.release)
 }
 
 var _ conn.Lobby = (*lobby)(nil)
@@ -29,15 +45,20 @@ func (l *lobby) Hello(ctx context.Context, s *conn.Session, r *protocol.Request)
 	if !who.Allows(r.Room) {
 		return nil, &protocol.Refusal{Code: protocol.CloseForbidden, Detail: "token is for other rooms"}
 	}
+	networks, release, ok := l.arrived.acquire(l.arrived.gate.Now(), s.Addr())
+	if !ok {
+		return nil, &protocol.Refusal{Code: protocol.CloseOverloaded, Reconnect: limit.Jitter(fullRetry)}
+	}
 	m, refusal := l.hub.Join(ctx, room.JoinRequest{
-		Session: s, SessionID: s.ID(), Order: s.Order(), Conn: s.Subject(), Addr: s.Addr(), Lang: s.Lang(),
+		Session: s, SessionID: s.ID(), Order: s.Order(), Conn: s.Subject(), Addr: s.Addr(), Networks: networks, Lang: s.Lang(),
 		Hello: r, Who: identityOf(who), GuestToken: guestToken,
 		Create: func() *protocol.Error { return l.created.admit(s.Addr()) },
 	})
 	if refusal != nil {
+		release()
 		return nil, refusal
 	}
-	return m, nil
+	return &seat{Member: m, release: release}, nil
 }
 
 // identify reads the hello's token. Without one a guest is made where guests are allowed; a guest's token is renewed.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -205,5 +207,47 @@ func TestALowThresholdIsSeenBeforeAndUndoneAfter(t *testing.T) {
 	}
 	if state := s.call(t, http.MethodGet, "/limits/guard", s.adminToken, "").body.str("state"); state != "rolled_back" {
 		t.Errorf("the guard is %q", state)
+	}
+}
+
+// TestSharedScopesAreAsked: rules for addresses, networks and everything hold for what comes over sockets, and a rule that
+// would never be asked is refused.
+func TestSharedScopesAreAsked(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "rules.yaml")
+	for _, scope := range []string{"ip", "net", "global"} {
+		text := fmt.Sprintf("rules:\n  - {name: shared, action: danmaku, scope: %s, rate: 0, burst: 3}\n  - {name: welcome, action: [join, connect], scope: ip, rate: 100, burst: 100}\n", scope)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := startServer(t, "", "-limits-file", file)
+		a, b := join(t, s.url, "demo", ""), join(t, s.url, "other", "")
+		for i := range 3 {
+			if ack := []*client{a, b}[i%2].ask("danmaku", fmt.Sprintf(`,"text":"number %d"`, i)); ack.num("code") != 200 {
+				t.Fatalf("%s: %v", scope, ack)
+			}
+		}
+		if ack := b.ask("danmaku", `,"text":"one more"`); ack.num("code") != 429 || ack.str("scope") != scope || ack.num("retry_after_ms") != 0 {
+			t.Errorf("%s: %v", scope, ack)
+		}
+	}
+	if err := os.WriteFile(file, []byte("rules:\n  - {name: never, action: frame, scope: room, rate: 1, burst: 1}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := run(t.Context(), []string{"check", "-data-dir", t.TempDir(), "-limits-file", file}, &lines{}, &lines{}, nil)
+	if err == nil || !strings.Contains(err.Error(), `"room" is never asked about frame; want conn`) {
+		t.Errorf("check: %v", err)
+	}
+}
+
+// TestAFloodOfFramesIsAbuse: a client that goes on after many refusals of its frames is closed with 4005 and a time to
+// come back.
+func TestAFloodOfFramesIsAbuse(t *testing.T) {
+	s := startServer(t, "")
+	c := join(t, s.url, "demo", "")
+	for range 120 {
+		c.tell(`{"op":"ping","id":"p"}`)
+	}
+	if code, reason := c.closed(); code != 4005 || reason.num("reconnect_in_ms") < 1 {
+		t.Errorf("closed with %d %v", code, reason)
 	}
 }

@@ -39,8 +39,12 @@ type Config struct {
 	Book       *rulebook.Book                        // the limits in force
 	Preview    Preview                               // of a proposed set
 	Guard      func() any                            // what the guard of changes sees
+	Networks   Networks                              // the buckets of addresses that sockets come from
 	Log        *slog.Logger                          // nil: nothing is logged
 }
+
+// Networks returns the buckets of an address and of the network around it, until release, which is never nil.
+type Networks func(now limit.Instant, addr netip.Addr) (both []*limit.Subject, release func(), ok bool)
 
 // API answers HTTP calls.
 type API struct {
@@ -56,6 +60,7 @@ type API struct {
 	book       *rulebook.Book
 	preview    Preview
 	guardState func() any
+	networks   Networks
 	log        *slog.Logger
 
 	keys  *limit.Table[string] // by the token's user
@@ -70,7 +75,7 @@ const maxCallers = 100_000
 func New(c Config) *API {
 	a := &API{
 		hub: c.Hub, ledger: c.Ledger, tokens: c.Tokens, gate: c.Gate, clientAddr: c.ClientAddr, create: c.Create,
-		origins: c.Origins, guests: c.Guests, book: c.Book, preview: c.Preview, guardState: c.Guard, log: c.Log,
+		origins: c.Origins, guests: c.Guests, book: c.Book, preview: c.Preview, guardState: c.Guard, networks: c.Networks, log: c.Log,
 		keys:  limit.NewTable[string](limit.ScopeKey, maxCallers),
 		hosts: limit.NewTable[netip.Prefix](limit.ScopeIP, maxCallers),
 	}

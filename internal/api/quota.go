@@ -79,11 +79,11 @@ func (a *API) acquire(now limit.Instant, q *asked, addr netip.Addr) (subjects []
 		subjects, held = append(subjects, &e.Subject), append(held, func() { a.keys.Release(e) })
 	}
 	if addr.IsValid() {
-		e, found := a.hosts.Acquire(now, limit.HostPrefix(addr))
+		both, done, found := a.networks(now, addr)
 		if !found {
 			return nil, release, false
 		}
-		subjects, held = append(subjects, &e.Subject), append(held, func() { a.hosts.Release(e) })
+		subjects, held = append(subjects, both...), append(held, done)
 	}
 	return subjects, release, true
 }
@@ -241,10 +241,11 @@ func (a *API) resetLimits(w http.ResponseWriter, r *http.Request, c call) {
 	others, release, _ := a.acquire(a.gate.Now(), &q, req.Addr)
 	defer release()
 	subjects := others
-	if own := a.hub.Subjects(q.Room, q.User); len(own) == 3 {
-		subjects = own[1:2] // the user in the room
-	} else if len(own) > 0 {
-		subjects = own
+	switch own := a.hub.Subjects(q.Room, q.User); len(own) {
+	case 4: // user, user in the room, room, everything
+		subjects = own[1:2]
+	case 2: // user or room, everything
+		subjects = own[:1]
 	}
 	for _, s := range subjects {
 		s.Reset()

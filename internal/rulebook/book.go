@@ -44,6 +44,8 @@ type Config struct {
 	FileEvery time.Duration
 	// Keep is the path of the copy of the last good set. Empty: none is kept.
 	Keep string
+	// Check finds what is wrong with rules that compile but make no sense on this server. Nil: nothing is.
+	Check func([]limit.Rule) limit.Faults
 	// Judge says whether a change may be published without override: nil, or an error that is [ErrNeedsOverride].
 	// Nil: every change may.
 	Judge func(ctx context.Context, today, proposed *limit.Rules) error
@@ -235,6 +237,11 @@ func (b *Book) Publish(ctx context.Context, d Draft, ifMatch uint64) (*Set, erro
 	}
 	if err := s.compile(); err != nil {
 		return nil, err
+	}
+	if b.cfg.Check != nil {
+		if faults := b.cfg.Check(s.Rules); len(faults) > 0 {
+			return nil, faults
+		}
 	}
 	if b.cfg.Judge != nil && !d.Override {
 		if err := b.cfg.Judge(ctx, today.compiled, s.compiled); err != nil {
