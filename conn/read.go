@@ -194,10 +194,14 @@ func (s *Session) greet(r *protocol.Request, err *protocol.Error) {
 	defer cancel()
 	seat, refusal := s.a.lobby.Hello(ctx, s, r)
 	s.seat = seat
-	switch {
-	case refusal != nil:
-		s.Close(*refusal)
-	case seat == nil:
-		s.Close(protocol.Refusal{Code: protocol.CloseInternal})
+	if seat != nil && refusal == nil {
+		return
 	}
+	if refusal == nil {
+		refusal = &protocol.Refusal{Code: protocol.CloseInternal}
+	}
+	if seat == nil { // else the welcome was the answer
+		s.refuse(r.ID, refusal.Answer())
+	}
+	s.Close(*refusal)
 }

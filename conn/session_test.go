@@ -140,7 +140,8 @@ func TestHelloComesFirst(t *testing.T) {
 	}
 }
 
-func TestRefusedHelloIsACloseCode(t *testing.T) {
+// A refused hello is answered like any frame, then closed with the code that tells a client whether to come back.
+func TestRefusedHelloIsAnsweredAndClosed(t *testing.T) {
 	l := newLobby()
 	l.hello = func(*Session, *protocol.Request) (Seat, *protocol.Refusal) {
 		return nil, &protocol.Refusal{Code: protocol.CloseToken, Detail: "expired"}
@@ -148,6 +149,9 @@ func TestRefusedHelloIsACloseCode(t *testing.T) {
 	n := startNode(t, Config{}, l)
 	ws := n.dial(t, nil)
 	send(t, ws, `{"op":"hello","id":"1","room":"demo","token":"secret-token"}`)
+	if got := receive(t, ws)[0]; got.Ev != "ack" || got.ID != "1" || got.Code != 401 {
+		t.Errorf("answered with %+v", got)
+	}
 	code, reason := closing(t, ws)
 	if code != 4401 || strings.Contains(reason, "secret-token") {
 		t.Fatalf("closed with %d %s", code, reason)

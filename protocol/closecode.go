@@ -80,6 +80,23 @@ func (r Refusal) Reason() string {
 	return string(append(b, '}'))
 }
 
+// Answer is what the ack of a refused hello says: the same as the close code, and a sentence for people.
+func (r Refusal) Answer() *Error {
+	switch {
+	case r.Code == CloseToken:
+		return &Error{Reason: ReasonUnauthenticated, Detail: r.Detail}
+	case r.Code == CloseForbidden && r.Detail == "banned":
+		return &Error{Reason: ReasonBanned}
+	case r.Code == CloseForbidden:
+		return &Error{Reason: ReasonForbidden, Detail: r.Detail}
+	case r.Code == CloseNoRoom:
+		return &Error{Reason: ReasonNotFound, Detail: "room"}
+	case r.Reconnect > 0:
+		return &Error{Reason: ReasonUnavailable, RetryAfter: r.Reconnect}
+	}
+	return &Error{Reason: ReasonInternal}
+}
+
 // asciiWord keeps the first 40 bytes that need no JSON escape.
 func asciiWord(s string) string {
 	b := make([]byte, 0, 40)

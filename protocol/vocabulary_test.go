@@ -46,6 +46,21 @@ func TestCloseReasonFits(t *testing.T) {
 	}
 }
 
+func TestRefusedHelloIsAnswered(t *testing.T) {
+	for want, r := range map[string]Refusal{
+		"401 unauthenticated: expired": {Code: CloseToken, Detail: "expired"},
+		"403 banned":                   {Code: CloseForbidden, Detail: "banned"},
+		"403 forbidden: other rooms":   {Code: CloseForbidden, Detail: "other rooms"},
+		"404 not_found: room":          {Code: CloseNoRoom},
+		"503 unavailable":              {Code: CloseOverloaded, Reconnect: time.Second, Detail: "rate_limited"},
+		"500 internal":                 {Code: CloseInternal},
+	} {
+		if err := r.Answer(); err.Error() != want || err.RetryAfter != r.Reconnect {
+			t.Errorf("%d: %v, retry after %s", r.Code, err, err.RetryAfter)
+		}
+	}
+}
+
 func TestComeBack(t *testing.T) {
 	for c, want := range map[CloseCode]bool{CloseGoingAway: true, CloseSlowConsumer: true, CloseAbuse: true, CloseToken: false, CloseForbidden: false, CloseNoRoom: false, CloseNotText: false} {
 		if c.ComeBack() != want {
