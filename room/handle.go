@@ -74,7 +74,7 @@ func (r *Room) fresh(ctx context.Context, now limit.Instant, by *Speaker, req *p
 		return r.store(ctx, by, req, e)
 	}
 	p := r.policy.Load()
-	if left := by.user.abuse.Muted(now); left > 0 {
+	if left := by.user.abuse.Muted(now); left > 0 && req.Op != protocol.OpGift { // a gift is paid for, and has limits of its own
 		return protocol.Refuse(req.ID, &protocol.Error{Reason: protocol.ReasonMuted, Scope: limit.ScopeUser.String(), Rule: abuseRule, RetryAfter: limit.Jitter(left)})
 	}
 	if err := r.barred(p, by, req.Op); err != nil {
@@ -96,9 +96,13 @@ const abuseRule = "abuse"
 // abuseReconnect is the wait told to a session that is closed for abuse.
 const abuseReconnect = 30 * time.Second
 
-// punish counts a refusal by a limit against its user: many in a row mute it for a while, more close its session.
+// punish counts a refusal against its user: many in a row mute it for a while, more close its session. A refusal that many
+// share, such as a full room's, is nobody's abuse.
 func (r *Room) punish(now limit.Instant, by *Speaker, ack *protocol.Ack) {
 	if ack.Err == nil || ack.Code != protocol.TooMany && ack.Err.Rule != abuseRule {
+		return
+	}
+	if ack.Err.Reason == protocol.ReasonRateLimited && !personal(ack.Err.Scope) {
 		return
 	}
 	penalty := by.user.abuse.Rejected(now, limit.AbusePolicy{})
@@ -112,6 +116,15 @@ func (r *Room) punish(now limit.Instant, by *Speaker, ack *protocol.Ack) {
 	case limit.Close:
 		by.echo.Close(protocol.Refusal{Code: protocol.CloseAbuse, Reconnect: limit.Jitter(abuseReconnect)})
 	}
+}
+
+// personal reports whether a limit of that scope is of one user alone.
+func personal(scope string) bool {
+	switch scope {
+	case limit.ScopeConn.String(), limit.ScopeUser.String(), limit.ScopeUserRoom.String():
+		return true
+	}
+	return false
 }
 
 // barred returns why a speaker may not send anything of the kind.

@@ -84,6 +84,25 @@ func TestTheSameIDGetsTheFirstAnswer(t *testing.T) {
 	eventually(t, func() bool { return len(a.seen("danmaku")) == 1 })
 }
 
+// TestAFullRoomIsNobodysAbuse: who is refused because the room is full is neither muted nor closed.
+func TestAFullRoomIsNobodysAbuse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newMemoryBus(), func(c *Config) {
+			c.Gate = gateOf(t, "rules:\n  - {name: full, action: danmaku, scope: room, rate: 0, burst: 1}\n  - {name: join, action: join, scope: room, rate: 100, burst: 100}\n")
+		})
+		a := w.join("demo", "a")
+		wantCode(t, a.say("the only one"), protocol.OK, "")
+		for range 100 {
+			wantCode(t, a.say(time.Now().String()), protocol.TooMany, protocol.ReasonRateLimited)
+			time.Sleep(time.Millisecond)
+		}
+		if got := a.told("muted"); len(got) != 0 || a.end() != nil {
+			t.Fatalf("punished for a full room: %+v, %+v", got, a.end())
+		}
+		w.stop()
+	})
+}
+
 func TestAbuseMutesThenCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newMemoryBus(), nil)
@@ -99,6 +118,8 @@ func TestAbuseMutesThenCloses(t *testing.T) {
 		if got := a.told("muted"); len(got) != 1 || got[0].Seconds != 30 {
 			t.Fatalf("want one muted of 30 s, have %+v", got)
 		}
+		// A gift is paid for: the mute is about talking.
+		wantCode(t, a.ask(protocol.Request{Op: protocol.OpGift, Gift: "rose", Count: 1}), protocol.OK, "")
 		e := a.say("now?")
 		wantCode(t, e, protocol.Forbidden, protocol.ReasonMuted)
 		if e.Rule != abuseRule || e.Retry < 29_000 {
