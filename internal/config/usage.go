@@ -21,7 +21,7 @@ func Usage(w io.Writer) {
 // Markdown is the table as it stands in the README.
 func Markdown() string {
 	var b strings.Builder
-	b.WriteString("| key | unit | default | meaning |\n|---|---|---|---|\n")
+	b.WriteString("| key | value | default | meaning |\n|---|---|---|---|\n")
 	for _, s := range Settings() {
 		d := s.shortDefault()
 		if d != "" {
