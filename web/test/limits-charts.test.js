@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Decisions, GAP_MS } from "../demo/models/limits/decisions.js";
+import { RefusalCount } from "../demo/models/limits/refusals.js";
 import { nearest, niceTop, path, runs } from "../demo/models/limits/scale.js";
 import { Metrics } from "../demo/models/metrics.js";
 
@@ -80,4 +81,13 @@ test("scales and paths", () => {
   assert.equal(path([]), "");
   assert.equal(nearest([{ at: 1 }, { at: 5 }], 4).at, 5);
   assert.equal(nearest([], 4), null);
+});
+
+test("a room's refusals are what its lines grew by", () => {
+  const line = (id, count) => ({ user: { id }, action: "danmaku", answer: { rule: "r" }, count });
+  const c = new RefusalCount(10_000);
+  assert.equal(c.take([line("a", 400)], 0), 0, "the first look tells nothing about when");
+  assert.equal(c.take([line("a", 403), line("b", 2)], 3000), 5);
+  assert.equal(c.take([line("b", 1)], 6000), 6);
+  assert.equal(c.take([line("b", 1)], 13_001), 1);
 });

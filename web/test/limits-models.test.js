@@ -56,6 +56,7 @@ test("a diff names rule and field, and what came or went whole", () => {
   ]);
   assert.deepEqual(changes.map(direction), [-1, 1, 1]);
   assert.deepEqual(diff([seat()], [tidy(seat())]), []);
+  assert.deepEqual([["1m", "30s"], [undefined, "2s"], ["30s", undefined]].map(([before, after]) => direction({ field: "per", before, after })), [1, -1, 1]);
 });
 
 test("a draft knows what is touched, and takes it back", () => {

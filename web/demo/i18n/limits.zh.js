@@ -46,7 +46,7 @@ export default {
   "limits.per": "周期",
   "limits.burst": "突发",
   "limits.degradeShort": "降级",
-  "limits.except": "例外与其他",
+  "limits.except": "其他",
   "limits.shadow": "影子",
   "limits.live": "最近 5 分钟",
   "limits.flow": "{n}/秒",

@@ -1,5 +1,6 @@
 // What leads from one list of rules to another, by rule and field, as package rulebook tells it.
 
+import { parseDuration } from "./duration.js";
 import { same, tidy } from "./rule.js";
 
 /** `[{rule, field, before, after}]`; without `field` where the whole rule came (no before) or went (no after). */
@@ -27,8 +28,8 @@ function byName(rules) {
 
 /** Whether a change lets less through (-1), more (1), or can't be told from its numbers (0). */
 export function direction({ field, before, after }) {
-  const sign = { rate: 1, burst: 1, per: -1 }[field];
-  if (sign && typeof before === "number" && typeof after === "number") return sign * Math.sign(after - before);
+  if (field === "per") return Math.sign((parseDuration(before ?? "1s") ?? 0) - (parseDuration(after ?? "1s") ?? 0));
+  if (["rate", "burst"].includes(field) && typeof before === "number" && typeof after === "number") return Math.sign(after - before);
   if (field === "shadow") return after ? 1 : -1;
   if (field === undefined) return after === undefined ? 1 : -1;
   return 0;

@@ -31,10 +31,13 @@ function how(rule, language) {
   return pace(rule);
 }
 
-/** "second", or "30 s". */
+/** "s", or "30 s". */
 export function perText(per, language) {
   const ms = parseDuration(per) ?? 1000;
-  return ms === 1000 ? language.text("limits.second") : ms === 60_000 ? language.text("limits.minute") : formatDuration(ms);
+  if (ms === 1000) return language.text("limits.second");
+  if (ms === 60_000) return language.text("limits.minute");
+  const gap = language.code === "zh" ? " " : "";
+  return gap + (ms % 1000 === 0 && ms < 120_000 ? language.text("time.s", { n: ms / 1000 }) : formatDuration(ms));
 }
 
 function beyond(rule, t, language) {

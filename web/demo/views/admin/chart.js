@@ -28,7 +28,7 @@ export class Chart {
     this.element.style.setProperty("--chart-height", `${height}px`);
     if (small) this.element.classList.add("small");
     this.#picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, preserveAspectRatio: "none", role: "img" });
-    for (const part of ["allow", "degrade", "reject", "shadow"]) {
+    for (const part of ["allow", "line", "degrade", "reject", "shadow"]) {
       this.#parts[part] = svg("path", { class: part });
     }
     const middle = svg("path", { class: "axis", d: `M0 ${this.#middle}H${WIDTH}` });
@@ -56,7 +56,9 @@ export class Chart {
       const d = upper.map((run, i) => `${path(run)}${path(lower[i].toReversed()).replace("M", "L")}Z`).join("");
       this.#parts[part].setAttribute("d", d);
     };
-    this.#parts.allow.setAttribute("d", runs(points, x, (p) => above(p.allow)).map((r) => path(r, this.#middle)).join(""));
+    const allowed = runs(points, x, (p) => above(p.allow));
+    this.#parts.allow.setAttribute("d", allowed.map((r) => path(r, this.#middle)).join(""));
+    this.#parts.line.setAttribute("d", allowed.map((r) => path(r)).join(""));
     area("reject", () => this.#middle, (p) => below(p.reject));
     area("degrade", (p) => below(p.reject), (p) => below(p.reject + p.degrade));
     area("shadow", (p) => below(p.reject + p.degrade), (p) => below(p.reject + p.degrade + p.shadow));

@@ -9,6 +9,8 @@ import { Chart } from "./chart.js";
 
 const SPANS_MIN = [2, 5, 10];
 const MOST_RULES = 12;
+/** A page just opened shows its first moments over this much time. */
+const LEAST_MS = 60_000;
 
 export class Charts {
   #page;
@@ -52,7 +54,8 @@ export class Charts {
   show() {
     const d = this.#decisions;
     const ms = Math.min(d.windowMs, this.#minutes * 60_000);
-    const window = { from: d.now - ms, to: d.now };
+    const first = d.points("all")[0]?.at ?? d.now;
+    const window = { from: Math.max(d.now - ms, Math.min(first, d.now - LEAST_MS)), to: d.now };
     const pick = (key) => d.points(key).filter((p) => p.at >= window.from);
     const marks = d.marks.filter((m) => m.at >= window.from);
     $("chart-name").textContent = this.#nameOf(this.#key);

@@ -1,6 +1,7 @@
 // The largest rooms with what they were refused: the list says how large, each room's own answer says who.
 
 import { readRefusals } from "../../models/desk.js";
+import { RefusalCount } from "../../models/limits/refusals.js";
 import { readRooms } from "../../models/roster.js";
 import { $, make } from "../dom.js";
 import { poll } from "../poll.js";
@@ -8,7 +9,6 @@ import { fillTable, row, stacked } from "../tables.js";
 
 const POLL_MS = 3000;
 const MOST_ROOMS = 10;
-const RECENT_MS = 60_000;
 
 export class Rooms {
   #page;
@@ -35,7 +35,7 @@ export class Rooms {
       try {
         const options = { headers: { Authorization: `Bearer ${this.#token}` }, signal: AbortSignal.any([this.#page.signal, AbortSignal.timeout(POLL_MS)]) };
         const response = await fetch(`/api/v1/rooms/${id}`, options);
-        if (response.ok) this.#refusals.set(id, readRefusals(await response.json()));
+        if (response.ok) this.#take(id, readRefusals(await response.json()));
       } catch {
         // The next round asks again.
       }
@@ -43,20 +43,26 @@ export class Rooms {
     if (!this.#page.signal.aborted) this.#show();
   }
 
+  #take(id, refusals) {
+    if (!this.#refusals.has(id)) this.#refusals.set(id, { count: new RefusalCount(), last: null });
+    const room = this.#refusals.get(id);
+    room.count.take(refusals, performance.now());
+    room.last = refusals[0] ?? null;
+  }
+
   #show() {
     const { language } = this.#page;
-    const now = Date.now();
     fillTable($("rooms"), $("rooms-none"), this.#rooms.map((r) => {
-      const refused = (this.#refusals.get(r.id) ?? []).filter((x) => x.at > now - RECENT_MS);
-      const n = refused.reduce((sum, x) => sum + x.count, 0);
+      const { count, last } = this.#refusals.get(r.id) ?? {};
+      const n = count?.sum ?? 0;
       return row([stacked(r.title, r.title === r.id ? "" : `/${r.id}`), language.compact(r.online), language.rate(r.danmaku), language.compact(r.likes),
-        make("b", n > 0 ? "bad" : "soft", language.compact(n)), this.#who(refused, r.id)], [1, 2, 3, 4]);
+        make("b", n > 0 ? "bad" : "soft", language.compact(n)), this.#who(last, r.id)], [1, 2, 3, 4]);
     }));
   }
 
-  #who(refused, room) {
-    if (refused.length === 0) return "";
-    const { user, answer, action } = refused[0];
+  #who(last, room) {
+    if (!last) return "";
+    const { user, answer, action } = last;
     const why = make("button", "open", user.name || user.id);
     why.type = "button";
     why.title = this.#page.language.text("admin.why");

@@ -207,7 +207,7 @@ export class LimitsDesk {
     const must = confirmation(report, this.#draft.base.version);
     const said = report?.reasons.length > 0 ? report.reasons.map((r) => reasonText(r, report, language)) : reasons.length > 0 ? reasons : [this.#t("overrideBare")];
     const figures = make("div", "figures");
-    if (report) figures.append(...drawReport(report, language));
+    if (report) figures.append(...drawReport(report, language, { brief: true }));
     const answer = await confirm({
       title: this.#t("overrideTitle"), content: [...paragraphs(said, "reason"), figures],
       ask: this.#t(`overrideType.${must.of}`, { number: must.number }), must, action: this.#t("overrideGo"), danger: true,

@@ -6,14 +6,15 @@ import { make } from "../dom.js";
 
 const MOST_RULES = 6;
 
-/** The figures of a report, as a node. */
-export function drawReport(report, language) {
+/** The figures of a report, as nodes; `brief` leaves out actions and rules. */
+export function drawReport(report, language, { brief = false } = {}) {
   const t = (key, values) => language.text(`limits.${key}`, values);
   const all = make("div", "bars");
   const seen = report.lines.filter((l) => l.kind === "refused" || l.today.share + l.proposed.share > 0);
   const top = topShare(seen);
   all.append(...seen.map((l) => pair(t(`share.${l.kind}.${l.of}`), l, top, language)));
   const out = [all];
+  if (brief) return out;
   const groups = [["byAction", report.actions, (a) => actionName(a.name, language)], ["byRule", report.rules, (r) => r.name]];
   for (const [title, list, nameOf] of groups) {
     const told = telling(list, MOST_RULES);

@@ -92,9 +92,11 @@ export class PreviewPanel {
   #notes(report, t) {
     const { language } = this.#page;
     const notes = [];
-    if (report.override) notes.push(["bad", t("override")]);
-    else if (report.warnings.length > 0) notes.push(["warn", t("warning")]);
-    if (report.newly.share > 0) notes.push([report.override ? "bad" : "warn", t("newly", { share: percent(report.newly.share, language) })]);
+    const newly = report.newly.share > 0 ? t("newly", { share: percent(report.newly.share, language) }) : "";
+    const join = (...texts) => texts.filter(Boolean).join(language.code === "zh" ? "" : " ");
+    if (report.override) notes.push(["bad", join(t("override"), newly)]);
+    else if (report.warnings.length > 0) notes.push(["warn", join(t("warning"), newly)]);
+    else if (newly) notes.push(["warn", newly]);
     if (report.few) notes.push(["", t("few")]);
     return notes.map(([tone, text]) => {
       const note = make("p", "note", text);

@@ -5,6 +5,7 @@ import { RuleRow } from "./row.js";
 
 /** How far back the small pictures look. */
 const SPARK_MS = 300_000;
+const LEAST_MS = 60_000;
 
 export class RulesTable {
   #language;
@@ -66,7 +67,8 @@ export class RulesTable {
   }
 
   showTraffic(decisions) {
-    const window = { from: decisions.now - SPARK_MS, to: decisions.now };
+    const first = decisions.points("all")[0]?.at ?? decisions.now;
+    const window = { from: Math.max(decisions.now - SPARK_MS, Math.min(first, decisions.now - LEAST_MS)), to: decisions.now };
     for (const { key, rule, was } of this.#entries) {
       const name = `rule:${was?.name ?? rule.name}`;
       const points = decisions.points(name).filter((p) => p.at >= window.from);

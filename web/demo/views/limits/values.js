@@ -5,6 +5,7 @@ import { make } from "../dom.js";
 
 /** A field's value in few words. */
 export function valueText(field, value, language) {
+  if (field === "per") return value ?? "1s";
   if (value === undefined || value === null) return language.text("limits.none");
   if (typeof value === "boolean") return language.text(value ? "limits.on" : "limits.off");
   if (typeof value === "number") return language.number(value);
