@@ -70,6 +70,7 @@ export class LimitsDesk {
   #arrived(set) {
     this.#readOnly = set.kind === "file";
     if (this.#draft?.base.version === set.version) return;
+    this.#guard.look();
     if (this.#draft?.dirty) this.#theirs = set;
     else this.#begin(new Draft(set));
     this.#show();

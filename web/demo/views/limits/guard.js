@@ -32,6 +32,16 @@ export class GuardStrip {
     this.#ask();
   }
 
+  /** Looks whether a watch is under way that another page began. */
+  async look() {
+    const { status, body } = await this.#calls.guard();
+    const seen = status === 200 ? readWatch(body) : null;
+    if (this.#page.signal.aborted || seen === null || seen.until < Date.now() || seen.version === this.#watch?.version) return;
+    clearTimeout(this.#timer);
+    this.#watch = seen;
+    this.#ask();
+  }
+
   async #ask() {
     const { status, body } = await this.#calls.guard();
     if (this.#page.signal.aborted || this.#watch === null) return;

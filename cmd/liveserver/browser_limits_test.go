@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// fill types a value into a field as a person does.
+func (p *tab) fill(selector, value string) {
+	p.t.Helper()
+	p.do("fill "+selector, chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(() => {
+		const field = document.querySelector(%q);
+		field.focus();
+		field.value = %q;
+		field.dispatchEvent(new Event("input", { bubbles: true }));
+	})()`, selector, value)))
+}
+
+// click clicks an element by its own method, which needs no place on the screen.
+func (p *tab) click(selector string) {
+	p.t.Helper()
+	p.until("there: "+selector, fmt.Sprintf(`document.querySelector(%q) !== null`, selector))
+	p.do("click "+selector, chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelector(%q).click()`, selector)))
+}
+
+// shows waits until an element is seen and its text contains a part.
+func (p *tab) shows(selector, part string) {
+	p.t.Helper()
+	p.until(selector+" shows "+part, fmt.Sprintf(`(() => {
+		const e = document.querySelector(%q);
+		return e !== null && e.checkVisibility() && e.textContent.includes(%q);
+	})()`, selector, part))
+}
+
+// operate opens the admin page's limits.
+func (b *browser) operate(s *server) *tab {
+	b.t.Helper()
+	p := b.open(s.admin + "/#token=" + s.adminToken)
+	p.click(`#tabs a[href="#limits"]`)
+	p.shows("#change-title", "Version 1 is in force")
+	return p
+}
+
+// mark gives the row of a rule an id.
+func (p *tab) mark(rule, id string) {
+	p.t.Helper()
+	p.do("find "+rule, chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`
+		[...document.querySelectorAll("tr.rule")].find((r) => r.querySelector(".open").textContent === %q).id = %q`, rule, id)))
+}
+
+// TestLimitsDesk is an operator at work in a real browser: faults appear at their fields, the preview warns, publishing
+// asks for the figure it warns of, a viewer feels the new rule, and the history brings the old one back.
+func TestLimitsDesk(t *testing.T) {
+	dir := t.TempDir()
+	s := startServer(t, dir)
+	b := startBrowser(t)
+	bob := b.enter(s, tokenFor(t, dir, "-sub", "bob", "-name", "Bob"))
+	for _, text := range []string{"first of three", "second of three", "third of three"} {
+		bob.say(text)
+		bob.until("sent", fmt.Sprintf(`[...document.querySelectorAll('#chat li.own[data-status="sent"]')].some((l) => l.textContent.includes(%q))`, text))
+	}
+
+	op := b.operate(s)
+	op.mark("danmaku-user-room", "seat")
+	op.fill("#seat .burst input", "0")
+	op.until("a fault at its field", `document.querySelector("#seat .burst input").ariaInvalid === "true" && document.querySelector("#seat .fault").textContent.includes("whole number")`)
+	op.until("nothing to publish", `document.getElementById("publish").disabled`)
+	// What only the server can tell: these numbers have no exact form.
+	op.fill("#seat .burst input", "999999999999")
+	op.fill(`#seat input[data-path="rate"]`, "999999999")
+	op.fill(`#seat input[data-path="per"]`, "8783h59m59s")
+	op.until("the server's fault at its field", `document.querySelector("#seat .burst input").ariaInvalid === "true" && document.querySelector("#seat .fault").textContent.includes("64 bits")`)
+
+	op.fill("#seat .burst input", "1")
+	op.fill(`#seat input[data-path="rate"]`, "1")
+	op.fill(`#seat input[data-path="per"]`, "5s")
+	op.shows("#changes", "danmaku-user-room")
+	op.shows("#preview[data-state=report] .note", "Publishing asks for a confirmation")
+	op.shows("#preview[data-state=report]", "danmaku-user-room")
+	op.fill("#note", "half a minute of calm")
+	op.click("#publish")
+	op.shows("#confirm[open] .reason", "It would have refused")
+	if !eval[bool](op, `document.getElementById("confirm-go").disabled`) {
+		t.Error("it can be published without reading")
+	}
+	op.fill("#confirm-input", eval[string](op, `/\d+/.exec(document.getElementById("confirm-label").textContent)[0]`))
+	op.click("#confirm-go")
+	op.shows("#change-title", "Version 2 is in force")
+	op.shows("#guard", "guard watches version 2")
+
+	bob.say("the one that is left")
+	bob.say("one too many")
+	bob.until("refused by the new rule", `document.getElementById("hint").textContent.includes("danmaku-user-room")`)
+
+	op.click(`#tabs a[href="#history"]`)
+	op.shows("#versions li:nth-child(1)", "half a minute of calm")
+	op.shows("#versions li:nth-child(1)", "overridden")
+	op.click("#versions li:nth-child(2) summary")
+	op.click("#versions li:nth-child(2) .foot button")
+	op.shows("#confirm[open]", "Go back to version 1?")
+	op.click("#confirm-go")
+	op.shows("#history-said", "Version 3 is in force, with the rules of version 1")
+	op.shows("#versions li:nth-child(1)", "Went back to 1")
+
+	bob.until("he may speak again", `!document.getElementById("send").hasAttribute("data-cooling")`)
+	bob.say("admitted again")
+	bob.until("admitted", `[...document.querySelectorAll('#chat li.own[data-status="sent"]')].some((l) => l.textContent.includes("admitted again"))`)
+}
+
+// TestLimitsDeskMeanwhile: a draft survives what another operator publishes, and goes on top of it.
+func TestLimitsDeskMeanwhile(t *testing.T) {
+	s := startServer(t, "")
+	op := startBrowser(t).operate(s)
+	op.mark("gift-user", "mine")
+	op.fill("#mine .burst input", "33")
+	op.shows("#change-title", "1 rule changed")
+	body, tag := s.rulesWith(t, "gift-connection", 4, 16)
+	if put := s.call(t, http.MethodPut, "/limits/rules?note=by+another", s.adminToken, body, "If-Match", tag); put.status != http.StatusOK {
+		t.Fatalf("put: %v", put)
+	}
+	op.click("#publish")
+	op.shows("#theirs", "Version 2 was published meanwhile")
+	op.shows("#theirs", "by another")
+	op.click("#theirs-take")
+	op.shows("#said", "Your change now stands on version 2")
+	op.click("#publish")
+	op.shows("#change-title", "Version 3 is in force")
+	now := s.call(t, http.MethodGet, "/limits/rules", s.adminToken, "")
+	for _, r := range now.body["rules"].([]any) {
+		r := event(r.(map[string]any))
+		if want := map[string]int64{"gift-user": 33, "gift-connection": 16}[r.str("name")]; want != 0 && r.num("burst") != want {
+			t.Errorf("%s has burst %d, want %d", r.str("name"), r.num("burst"), want)
+		}
+	}
+
+	op.click(`#tabs a[href="#explain"]`)
+	op.fill("#why-user", "bob")
+	op.fill("#why-room", "demo")
+	op.click("#why button")
+	op.shows("#why-verdict", "It would pass now")
+	op.shows("#standings", "danmaku-room")
+	op.click("#why-reset")
+	op.shows("#why-said", "are full on this node")
+}
