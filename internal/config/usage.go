@@ -24,7 +24,10 @@ func Markdown() string {
 	b.WriteString("| key | value | default | meaning |\n|---|---|---|---|\n")
 	for _, s := range Settings() {
 		d := s.shortDefault()
-		if d != "" {
+		switch d {
+		case "":
+			d = "–"
+		case s.Default:
 			d = "`" + d + "`"
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Key, s.Unit, d, s.Doc)
