@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -55,9 +56,11 @@ func (n *node) drain() error {
 			faults = append(faults, fmt.Errorf("%s: %w", what, err))
 		}
 	}
-	within(closeTimeout, "end requests", n.main.Shutdown)
+	var requests sync.WaitGroup
+	requests.Go(n.endRequests) // at the same time, for one slow request must keep nobody waiting for the word to leave
 	window := n.cfg.DrainTimeout
 	within(window+partTimeout, "send clients away", func(ctx context.Context) error { return n.acceptor.Shutdown(ctx, window) })
+	requests.Wait()
 	within(closeTimeout, "close rooms", n.hub.Close)
 	n.book.Close()
 	within(closeTimeout, "close the store", n.fabric.Close)
@@ -67,6 +70,16 @@ func (n *node) drain() error {
 	err := errors.Join(faults...)
 	n.log.Info("stopped", "err", err)
 	return err
+}
+
+// endRequests closes the main listener and lets the requests under way end. What is still there after closeTimeout, such as
+// a connection on which nothing was ever asked, is cut: that is the client's fault and no failure of the drain.
+func (n *node) endRequests() {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if err := n.main.Shutdown(ctx); err != nil {
+		n.log.Info("cut the requests that did not end", "err", errors.Join(err, n.main.Close()))
+	}
 }
 
 // abandon undoes a start that failed half-way.

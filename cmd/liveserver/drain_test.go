@@ -1,7 +1,9 @@
 package main
 
 import (
+	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -46,6 +48,31 @@ func TestDrain(t *testing.T) {
 	wg.Wait()
 	if len(times) < clients/2 {
 		t.Errorf("%d clients are told only %d different times", clients, len(times))
+	}
+	if err := p.stop(); err != nil {
+		t.Errorf("exit: %v\n%s", err, p.logs)
+	}
+}
+
+// TestDrainWaitsForNoRequest: a client that leaves its request unfinished delays nobody's close frame.
+func TestDrainWaitsForNoRequest(t *testing.T) {
+	p := startProcess(t, t.TempDir(), "-drain-timeout", "100ms")
+	nc, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if _, err := nc.Write([]byte("GET / HTTP/1.1\r\nHo")); err != nil {
+		t.Fatal(err)
+	}
+	c := join(t, p.url, "demo", "")
+	began := time.Now()
+	p.signal(syscall.SIGTERM)
+	if code, _ := c.closed(); code != 1001 {
+		t.Errorf("closed with %d", code)
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("told to leave after %v", took)
 	}
 	if err := p.stop(); err != nil {
 		t.Errorf("exit: %v\n%s", err, p.logs)
