@@ -160,7 +160,7 @@ func (a *Acceptor) adopt(s *Session, refusal *protocol.Refusal) {
 	}
 	s.born = a.now()
 	s.stamp()
-	a.wheel.add(s, s.born+a.cfg.HelloTimeout)
+	a.wheel.add(s, s.born+min(a.cfg.HelloTimeout, a.cfg.Heartbeat))
 	switch {
 	case refusal != nil:
 		s.Close(*refusal)

@@ -27,7 +27,7 @@ func (s *Session) visitAt(now time.Duration) (next time.Duration) {
 	case closing:
 		return until
 	case phase == phaseGreeting && now-s.born < cfg.HelloTimeout:
-		return s.born + cfg.HelloTimeout
+		return min(s.born+cfg.HelloTimeout, now+cfg.Heartbeat)
 	case phase == phaseGreeting:
 		s.Close(protocol.Refusal{Code: protocol.CloseHelloTimeout})
 		return now + cfg.CloseTimeout

@@ -79,6 +79,19 @@ func TestHalfOpenSocketsAreFound(t *testing.T) {
 	}
 }
 
+// A heartbeat that is shorter than the time for the hello counts from the hello on, not from the end of that time.
+func TestAShortHeartbeatBeginsWithTheHello(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := startBubble(t, Config{Heartbeat: time.Second, PongTimeout: time.Second}, newLobby())
+		c, _ := b.join(t)
+		if gone := c.drain(); gone > 3*time.Second+slack {
+			t.Fatalf("a silent peer is gone after %v", gone)
+		}
+		c.Close()
+		b.stop(t)
+	})
+}
+
 // A message in fragments may be interrupted by pongs, which does not give it more time.
 func TestAMessageEndsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
