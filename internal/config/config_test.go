@@ -110,6 +110,22 @@ tls:
 	}
 }
 
+// TestServiceLinks: a Service called liveroom must not keep its own pods from starting.
+func TestServiceLinks(t *testing.T) {
+	env := []string{
+		"LIVEROOM_SERVICE_HOST=10.0.0.9", "LIVEROOM_SERVICE_PORT=8080", "LIVEROOM_SERVICE_PORT_HTTP=8080", "LIVEROOM_PORT=tcp://10.0.0.9:8080",
+		"LIVEROOM_PORT_8080_TCP=tcp://10.0.0.9:8080", "LIVEROOM_PORT_8080_TCP_PROTO=tcp", "LIVEROOM_ADMIN_PORT_8081_TCP_ADDR=10.0.0.8",
+	}
+	if _, err := Load(nil, env, nil); err != nil {
+		t.Error(err)
+	}
+	for _, s := range Settings() {
+		if serviceLink.MatchString(s.Env()) {
+			t.Errorf("%s would be taken for one of Kubernetes", s.Env())
+		}
+	}
+}
+
 func TestFaultsNamePathAllowedReceived(t *testing.T) {
 	for _, tc := range []struct {
 		name, file string

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -106,6 +107,10 @@ func (l *loader) flags(args []string, extra func(*flag.FlagSet)) (map[string]any
 	return out, nil
 }
 
+// serviceLink matches the variables that Kubernetes gives to every container beside a Service called liveroom or
+// liveroom-…: nobody wrote them, so they are no misspelt keys.
+var serviceLink = regexp.MustCompile(`_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$`)
+
 // environment picks the server's variables, and the file that one of them may name.
 func (l *loader) environment(environ []string) (flat map[string]any, file string) {
 	byEnv := map[string]Setting{}
@@ -123,6 +128,7 @@ func (l *loader) environment(environ []string) (flat map[string]any, file string
 			file = value
 		case known:
 			flat[s.Key] = value
+		case serviceLink.MatchString(name):
 		default:
 			l.unknown(name, names, "in the environment")
 		}
