@@ -90,6 +90,14 @@ func TestRulesRefuseWhatIsWrong(t *testing.T) {
 	if text := fmt.Sprint(faults); !strings.Contains(text, "rules[0].burst") || !strings.Contains(text, "rules[1].scope") {
 		t.Errorf("faults without paths: %v", text)
 	}
+	for tag, want := range map[string]int{`"7"`: 412, `"v7"`: 412, `W/"v7"`: 412, `W/"v1"`: 400, `7`: 400} { // 400: on top of the right version, but bad
+		if res := s.call(t, http.MethodPut, "/limits/rules", s.adminToken, bad, "If-Match", tag); res.status != want {
+			t.Errorf("If-Match %s: want %d, have %v", tag, want, res)
+		}
+	}
+	if res := s.call(t, http.MethodPost, "/limits/rollback", s.adminToken, `{"version":1}`, "If-Match", `"7"`); res.status != 412 {
+		t.Errorf("a rollback on other rules than those in force: %v", res)
+	}
 	for _, c := range []struct {
 		what, method, path, token, body string
 		status                          int

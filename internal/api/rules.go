@@ -41,15 +41,19 @@ func (a *API) getRules(w http.ResponseWriter, r *http.Request, _ call) {
 // etag renders a version as a strong entity tag (RFC 9110, section 8.8.3).
 func etag(version uint64) string { return `"v` + strconv.FormatUint(version, 10) + `"` }
 
-// ifMatch reads the version that a change was made on.
-func ifMatch(r *http.Request) (uint64, *protocol.Error) {
+// ifMatch reads the version that a change was made on. A weak tag is the same one after a compressing proxy; a tag of some
+// other form can't be that of the rules in force.
+func ifMatch(r *http.Request) (uint64, error) {
 	tag := r.Header.Get("If-Match")
-	text, ok := strings.CutPrefix(strings.Trim(tag, `"`), "v")
+	text, ok := strings.CutPrefix(strings.Trim(strings.TrimPrefix(tag, "W/"), `"`), "v")
 	version, err := strconv.ParseUint(text, 10, 64)
-	if !ok || err != nil {
-		return 0, protocol.BadField("If-Match", `the ETag of the rules that the change was made on, such as "v7"`, tag)
+	switch {
+	case ok && err == nil:
+		return version, nil
+	case strings.HasSuffix(tag, `"`):
+		return 0, fmt.Errorf("%w: the change was made on %.40q", rulebook.ErrConflict, tag)
 	}
-	return version, nil
+	return 0, protocol.BadField("If-Match", `the ETag of the rules that the change was made on, such as "v7"`, tag)
 }
 
 func (a *API) putRules(w http.ResponseWriter, r *http.Request, c call) {
@@ -63,9 +67,9 @@ func (a *API) putRules(w http.ResponseWriter, r *http.Request, c call) {
 		a.answer(w, r, protocol.Ack{Code: http.StatusPreconditionRequired, Err: err}) // RFC 6585, section 3
 		return
 	}
-	version, fault := ifMatch(r)
-	if fault != nil {
-		a.refuse(w, r, fault)
+	version, err := ifMatch(r)
+	if err != nil {
+		a.refuseRules(w, r, err)
 		return
 	}
 	draft, err := readRules(w, r)
@@ -91,7 +95,7 @@ func readRules(w http.ResponseWriter, r *http.Request) (rulesDraft, error) {
 	draft := rulesDraft{note: r.URL.Query().Get("note")}
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch kind {
-	case "application/yaml", "application/json", "text/yaml", "":
+	case "application/yaml", "application/json", "text/yaml", "", "application/x-www-form-urlencoded": // the last is what curl -d says
 	default:
 		return draft, protocol.BadField("Content-Type", "application/json or application/yaml", kind)
 	}
@@ -205,14 +209,18 @@ func (a *API) rollback(w http.ResponseWriter, r *http.Request, c call) {
 		a.refuse(w, r, protocol.BadField("version", "a version of the history", ""))
 		return
 	}
-	on := uint64(0)
-	err := checkNote(b.Note)
-	if err == nil && r.Header.Get("If-Match") != "" {
-		on, err = ifMatch(r)
-	}
-	if err != nil {
+	if err := checkNote(b.Note); err != nil {
 		a.refuse(w, r, err)
 		return
+	}
+	on := uint64(0) // whatever is in force
+	if r.Header.Get("If-Match") != "" {
+		version, err := ifMatch(r)
+		if err != nil {
+			a.refuseRules(w, r, err)
+			return
+		}
+		on = version
 	}
 	set, failed := a.book.Rollback(r.Context(), b.Version, on, c.User, b.Note)
 	if failed != nil {
