@@ -54,7 +54,7 @@ func clean(field, s string, maxGraphemes, maxBytes int) (string, *Error) {
 		return "", err
 	}
 	text := norm.NFC.String(folded)
-	if text == "" {
+	if !strings.ContainsFunc(text, shows) {
 		return "", &Error{Reason: ReasonBadRequest, Detail: field + ": allowed is at least one visible character; received none"}
 	}
 	marks := 0
@@ -102,6 +102,18 @@ func foldSpace(field, s string) (string, *Error) {
 		b.WriteRune(r)
 	}
 	return b.String(), nil
+}
+
+// shows tells whether r leaves anything to see, alone or on others: joiners, variation selectors and tags don't without
+// something to work on (the property Default_Ignorable_Code_Point, as UAX #44 derives it), nor does an empty braille cell.
+func shows(r rune) bool {
+	switch {
+	case isSpace(r), r == 0x2800, r >= 0xE0000 && r <= 0xE0FFF:
+		return false
+	case unicode.In(r, unicode.Prepended_Concatenation_Mark), r >= 0xFFF9 && r <= 0xFFFB, r >= 0x13430 && r <= 0x13440:
+		return true
+	}
+	return !unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
 // isSpace is the Unicode property White_Space, spelled out so that the page can have the same list.

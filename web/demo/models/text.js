@@ -12,6 +12,8 @@ const SPACES = new RegExp(`[${WHITE}]+`, "gu");
 const EDGES = /^ | $/g;
 /** Fillers that show nothing and join nothing. The joiners U+200C and U+200D stay: scripts and emoji need them. */
 const INVISIBLE = /[\u00ad\u115f\u1160\u200b\u2060\u3164\ufeff\uffa0]/gu;
+/** What leaves something to see: no joiner, selector, tag or empty braille cell alone. */
+const SHOWS = /[^\p{Default_Ignorable_Code_Point}\p{White_Space}\u2800]/u;
 const CONTROL = /\p{Cc}/u;
 const DIRECTION = /[\u202a-\u202e\u2066-\u2069]/u;
 const DAMAGED = /[\ufffd\p{Cs}]/u;
@@ -44,7 +46,7 @@ function faultOf(raw, text, count, bytes, maxGraphemes) {
   if (DAMAGED.test(raw)) return "damaged";
   if (CONTROL.test(text)) return "control";
   if (DIRECTION.test(text)) return "direction";
-  if (text === "") return "empty";
+  if (!SHOWS.test(text)) return "empty";
   if (TOWER.test(text)) return "marks";
   if (bytes > MAX_BYTES) return "bytes";
   if (count > maxGraphemes) return "graphemes";
