@@ -1,0 +1,116 @@
+package rulebook
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"liveroom/limit"
+)
+
+// Draft is a set that somebody wants in force.
+type Draft struct {
+	Rules    []limit.Rule
+	Author   string
+	Note     string
+	Override bool
+}
+
+// Publish puts a whole set in force on top of version ifMatch, on all nodes. Errors: [limit.Faults] with every fault,
+// [ErrFileSource], [ErrConflict], [ErrNeedsOverride] with the judge's reasons, or the store's.
+func (b *Book) Publish(ctx context.Context, d Draft, ifMatch uint64) (*Set, error) {
+	s := &Set{Kind: KindPublish, Author: d.Author, Note: d.Note, Override: d.Override, Rules: d.Rules}
+	if b.cfg.Store == nil {
+		return nil, ErrFileSource
+	}
+	today := b.Current()
+	if today.Version != ifMatch {
+		return nil, fmt.Errorf("%w: version %d is in force, the change was made on %d", ErrConflict, today.Version, ifMatch)
+	}
+	if err := s.compile(); err != nil {
+		return nil, err
+	}
+	if b.cfg.Check != nil {
+		if faults := b.cfg.Check(s.Rules); len(faults) > 0 {
+			return nil, faults
+		}
+	}
+	if b.cfg.Judge != nil && !d.Override {
+		if err := b.cfg.Judge(ctx, today.compiled, s.compiled); err != nil {
+			return nil, err
+		}
+	}
+	return b.store(ctx, s, ifMatch)
+}
+
+// Rollback puts the rules of an older version in force again, as a new version on top of ifMatch (0: whatever is in
+// force). It needs no override: it is the way out.
+func (b *Book) Rollback(ctx context.Context, to, ifMatch uint64, author, note string) (*Set, error) {
+	if ifMatch == 0 {
+		ifMatch = b.Current().Version
+	}
+	old, err := b.Version(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	return b.restore(ctx, old, ifMatch, KindRollback, author, note)
+}
+
+// GuardRollback undoes version for the guard: it puts the newest readable set before it in force again, unless somebody
+// has published since.
+func (b *Book) GuardRollback(ctx context.Context, version uint64, why string) error {
+	if b.cfg.Store == nil {
+		return ErrFileSource
+	}
+	records, err := b.cfg.Store.History(ctx, version, lookBack)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if old, err := decode(r.Version, r.Time, r.Payload); err == nil {
+			_, err = b.restore(ctx, old, version, KindGuard, "guard", why)
+			return err
+		}
+	}
+	return fmt.Errorf("%w: nothing came before version %d", ErrNotFound, version)
+}
+
+func (b *Book) restore(ctx context.Context, old *Set, ifMatch uint64, kind Kind, author, note string) (*Set, error) {
+	s := &Set{Kind: kind, Author: author, Note: note, Restores: old.Version, Rules: old.Rules}
+	if err := s.compile(); err != nil {
+		return nil, err
+	}
+	return b.store(ctx, s, ifMatch)
+}
+
+// store publishes s on top of version after, or of an unreadable one that followed it, and puts it in force here
+// without waiting for the news of it.
+func (b *Book) store(ctx context.Context, s *Set, after uint64) (*Set, error) {
+	raw, err := s.encode()
+	if err != nil {
+		return nil, err
+	}
+	before := b.Current()
+	if bad := b.unreadable.Load(); before.Version == after && bad > after {
+		after = bad
+	}
+	version, err := b.cfg.Store.Publish(ctx, raw, after)
+	if err != nil {
+		return nil, err
+	}
+	out := *s
+	out.Version, out.Time = version, time.Now().UTC()
+	if err := out.compile(); err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	if version > b.current.Load().Version { // else the news of it were faster
+		b.enforceLocked(&out)
+	}
+	b.mu.Unlock()
+	b.keep(Record{Version: version, Payload: raw, Time: out.Time})
+	if b.cfg.Published != nil {
+		b.cfg.Published(before, &out)
+	}
+	return &out, nil
+}
