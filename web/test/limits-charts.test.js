@@ -64,7 +64,9 @@ test("a change of the rules' version leaves a mark", () => {
   assert.equal(d.take(metrics(3, {}), 0), false);
   assert.equal(d.take(metrics(3, {}), 1000), false);
   assert.equal(d.take(metrics(4, {}), 2000), true);
-  assert.deepEqual(d.marks, [{ at: 2000, version: 4 }]);
+  const back = new Metrics('liveroom_rules_version 5\nliveroom_rules_rollbacks_total{by="guard"} 1');
+  assert.equal(d.take(back, 3000), true);
+  assert.deepEqual(d.marks, [{ at: 2000, version: 4, by: "somebody" }, { at: 3000, version: 5, by: "guard" }]);
 });
 
 test("a silence breaks the curve", () => {

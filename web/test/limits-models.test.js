@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { check } from "../demo/models/limits/check.js";
-import { diff, direction } from "../demo/models/limits/diff.js";
+import { detail, diff, direction } from "../demo/models/limits/diff.js";
 import { Draft, merge } from "../demo/models/limits/draft.js";
 import { formatDuration, parseDuration } from "../demo/models/limits/duration.js";
 import { controlFor, gather, placeFault } from "../demo/models/limits/faults.js";
@@ -57,6 +57,14 @@ test("a diff names rule and field, and what came or went whole", () => {
   assert.deepEqual(changes.map(direction), [-1, 1, 1]);
   assert.deepEqual(diff([seat()], [tidy(seat())]), []);
   assert.deepEqual([["1m", "30s"], [undefined, "2s"], ["30s", undefined]].map(([before, after]) => direction({ field: "per", before, after })), [1, -1, 1]);
+});
+
+test("a change of a part names the part", () => {
+  const changed = { ...room(), degrade: { rate: 500, burst: 1000 }, tiers: [{ below: 1000, rate: 100, burst: 200, per: "2s" }, { rate: 40, burst: 80 }], exempt: { roles: ["host"] } };
+  const parts = diff([room()], [changed]).flatMap(detail);
+  assert.deepEqual(parts.map((c) => `${c.field} ${direction(c)}`), ["degrade.rate -1", "exempt.roles 0", "tiers[0].rate -1", "tiers[0].per -1"]);
+  const whole = diff([room()], [{ ...room(), tiers: [{ rate: 1, burst: 1 }], degrade: undefined }]).flatMap(detail);
+  assert.deepEqual(whole.map((c) => c.field), ["degrade", "tiers"]);
 });
 
 test("a draft knows what is touched, and takes it back", () => {

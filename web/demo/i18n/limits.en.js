@@ -265,6 +265,7 @@ export default {
   "limits.guard.beyond": "Version {version} refuses {share} more of {users} users than {previous}: the guard is going back.",
   "limits.guard.kept": "Version {version} stays: within the bound over the guard's whole watch.",
   "limits.guard.rolled_back": "The guard went back to version {previous}: {version} refused {share} more of {users} users.",
+  "limits.guard.went": "The guard went back to the rules of version {previous} at {when}: {note}.",
   "limits.guard.superseded": "Version {version} was replaced; the guard's watch over it ended.",
 
   "limits.history": "History",

@@ -2,6 +2,7 @@
 
 const COUNTER = "liveroom_limit_decisions_total";
 const VERSION = "liveroom_rules_version";
+const ROLLBACKS = "liveroom_rules_rollbacks_total";
 /** Outcomes as the charts tell them apart. A rule that exempts lets through. */
 const KIND = { allow: "allow", exempt: "allow", degrade: "degrade", reject: "reject", shadow_degrade: "shadow", shadow_reject: "shadow" };
 const NOTHING = Object.freeze({ allow: 0, degrade: 0, reject: 0, shadow: 0 });
@@ -14,6 +15,7 @@ export class Decisions {
   #totals = null;
   #at = 0;
   #version = null;
+  #guarded = 0;
   /** Keys are "all", "action:" and an action, "rule:" and a name. Points are `{at, ms, broken, allow, degrade, reject, shadow}`: rates over the `ms` before `at`. */
   #series = new Map();
   #marks = [];
@@ -33,7 +35,7 @@ export class Decisions {
     if (this.#totals && passed > 0) this.#add(this.#growth(totals), passed, now);
     this.#totals = totals;
     this.#at = now;
-    return this.#mark(metrics.sum(VERSION), now);
+    return this.#mark(metrics.sum(VERSION), metrics.sum(ROLLBACKS, { by: "guard" }), now);
   }
 
   /** How much each counter grew; one that fell, or was not there before, began at zero. */
@@ -92,10 +94,11 @@ export class Decisions {
     this.#marks = this.#marks.filter((m) => m.at >= now - this.#window);
   }
 
-  #mark(version, now) {
+  #mark(version, guarded, now) {
     const changed = this.#version !== null && version !== this.#version;
-    if (changed) this.#marks.push({ at: now, version });
+    if (changed) this.#marks.push({ at: now, version, by: guarded > this.#guarded ? "guard" : "somebody" });
     this.#version = version;
+    this.#guarded = guarded;
     return changed;
   }
 
@@ -107,7 +110,7 @@ export class Decisions {
     return this.#window;
   }
 
-  /** When the version of the rules changed: `[{at, version}]`. */
+  /** When the version of the rules changed: `[{at, version, by}]`, by somebody or the guard. */
   get marks() {
     return this.#marks;
   }

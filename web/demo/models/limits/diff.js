@@ -26,8 +26,27 @@ function byName(rules) {
   return new Map(rules.map((rule) => [rule.name ?? "", tidy(rule)]));
 }
 
+/**
+ * A change of a field that has parts, as changes of those parts: `degrade.rate`, `tiers[1].burst`, `exempt.users`. Lists
+ * of another length, and parts that came or went whole, stay one change.
+ */
+export function detail(change) {
+  const { field, before, after } = change;
+  if (field === undefined || !parted(before) || !parted(after)) return [change];
+  const list = Array.isArray(before);
+  if (list !== Array.isArray(after) || (list && before.length !== after.length)) return [change];
+  const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  return keys.filter((k) => !same(before[k], after[k]))
+    .flatMap((k) => detail({ ...change, field: list ? `${field}[${k}]` : `${field}.${k}`, before: before[k], after: after[k] }));
+}
+
+function parted(value) {
+  return value !== null && typeof value === "object" && !(Array.isArray(value) && value.some((v) => typeof v !== "object"));
+}
+
 /** Whether a change lets less through (-1), more (1), or can't be told from its numbers (0). */
-export function direction({ field, before, after }) {
+export function direction({ field: path, before, after }) {
+  const field = path?.split(".").at(-1);
   if (field === "per") return Math.sign((parseDuration(before ?? "1s") ?? 0) - (parseDuration(after ?? "1s") ?? 0));
   if (["rate", "burst"].includes(field) && typeof before === "number" && typeof after === "number") return Math.sign(after - before);
   if (field === "shadow") return after ? 1 : -1;

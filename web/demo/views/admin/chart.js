@@ -69,10 +69,11 @@ export class Chart {
   }
 
   #mark(marks, x) {
-    this.#marks.replaceChildren(...marks.map((m) => svg("path", { d: `M${x(m).toFixed(1)} 0V${this.#height}`, "vector-effect": "non-scaling-stroke" })));
+    this.#marks.replaceChildren(...marks.map((m) => svg("path", { d: `M${x(m).toFixed(1)} 0V${this.#height}`, "vector-effect": "non-scaling-stroke", "data-by": m.by })));
     for (const old of this.element.querySelectorAll(".flag")) old.remove();
     for (const m of marks) {
       const flag = make("span", "flag", `v${m.version}`);
+      flag.dataset.by = m.by;
       flag.style.left = `${Math.min(100, Math.max(0, x(m) / (WIDTH / 100)))}%`;
       this.element.querySelector(".plot").append(flag);
     }

@@ -70,7 +70,8 @@ export class LimitsDesk {
   #arrived(set) {
     this.#readOnly = set.kind === "file";
     if (this.#draft?.base.version === set.version) return;
-    this.#guard.look();
+    this.#guard.look(set);
+    this.#panel.say("");
     if (this.#draft?.dirty) this.#theirs = set;
     else this.#begin(new Draft(set));
     this.#show();

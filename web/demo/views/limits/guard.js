@@ -3,6 +3,7 @@
 import { readWatch } from "../../models/limits/preview.js";
 import { $ } from "../dom.js";
 import { percent } from "./preview-bars.js";
+import { timeText } from "./values.js";
 
 const ASK_MS = 2000;
 const ENDS = ["kept", "rolled_back", "superseded"];
@@ -32,8 +33,13 @@ export class GuardStrip {
     this.#ask();
   }
 
-  /** Looks whether a watch is under way that another page began. */
-  async look() {
+  /** Shows what the guard had to do with a set that came into force: it made it, or watches it for another page. */
+  async look(set) {
+    if (set.kind === "guard") {
+      clearTimeout(this.#timer);
+      this.#watch = { state: "went", previous: set.restores, note: set.note, when: Date.parse(set.time), users: 0, share: 0, since: 0, until: 0 };
+      return this.#show();
+    }
     const { status, body } = await this.#calls.guard();
     const seen = status === 200 ? readWatch(body) : null;
     if (this.#page.signal.aborted || seen === null || seen.until < Date.now() || seen.version === this.#watch?.version) return;
@@ -49,7 +55,7 @@ export class GuardStrip {
     const seen = status === 200 ? readWatch(body) : null;
     if (seen?.version === this.#watch.version) this.#watch = seen;
     this.#show();
-    if (this.#watch.state === "rolled_back") this.#onRollback();
+    if (this.#watch.state === "rolled_back") return this.#onRollback();
     const over = ENDS.includes(this.#watch.state) || Date.now() > this.#watch.until + 5000;
     if (!over) this.#timer = setTimeout(() => this.#ask(), ASK_MS);
   }
@@ -68,7 +74,7 @@ export class GuardStrip {
     const { language } = this.#page;
     strip.dataset.state = watch.state;
     const left = Math.max(0, watch.until - Date.now());
-    const values = { version: watch.version, previous: watch.previous, t: language.duration(left), users: watch.users, share: percent(Math.max(0, watch.share), language) };
+    const values = { version: watch.version, previous: watch.previous, t: language.duration(left), note: watch.note, when: timeText(watch.when, language), users: watch.users, share: percent(Math.max(0, watch.share), language) };
     $("guard-said").textContent = language.text(`limits.guard.${watch.state}`, values);
     $("guard-bar").style.transform = `scaleX(${Math.min(1, left / Math.max(1, watch.until - watch.since))})`;
   }

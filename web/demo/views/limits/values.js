@@ -1,11 +1,11 @@
 // Values of rules and changes of them, as people read them.
 
-import { direction } from "../../models/limits/diff.js";
+import { detail, direction } from "../../models/limits/diff.js";
 import { make } from "../dom.js";
 
 /** A field's value in few words. */
 export function valueText(field, value, language) {
-  if (field === "per") return value ?? "1s";
+  if (field === "per" || field.endsWith(".per")) return value ?? "1s";
   if (value === undefined || value === null) return language.text("limits.none");
   if (typeof value === "boolean") return language.text(value ? "limits.on" : "limits.off");
   if (typeof value === "number") return language.number(value);
@@ -27,7 +27,7 @@ export function changeList(changes, language) {
   for (const [rule, of] of byRule) {
     const item = make("li");
     item.append(make("p", "mono rule", rule));
-    for (const change of of) item.append(changeLine(change, language));
+    for (const change of of.flatMap(detail)) item.append(changeLine(change, language));
     list.append(item);
   }
   return list;
@@ -50,9 +50,14 @@ function changeLine(change, language) {
   return line;
 }
 
-export function fieldName(field, language) {
-  const key = `limits.fieldOf.${field}`;
-  return language.has(key) ? language.text(key) : field;
+/** A path like `tiers[0].rate` as "Tiers 1 · Rate". */
+export function fieldName(path, language) {
+  return path.split(".").map((part) => {
+    const [, field, index] = /^([^[]*)(?:\[(\d+)\])?$/.exec(part) ?? [part, part];
+    const key = `limits.fieldOf.${field}`;
+    const name = language.has(key) ? language.text(key) : language.has(`role.${field}`) ? language.text(`role.${field}`) : field;
+    return index === undefined ? name : `${name} ${Number(index) + 1}`;
+  }).join(" · ");
 }
 
 /** An instant, with how long ago it was. */
