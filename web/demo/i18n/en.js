@@ -222,8 +222,6 @@ export default {
   "admin.deliveries": "Deliveries a second",
   "admin.refused": "Refused a second",
   "admin.dropped": "Dropped a second",
-  "admin.decisions": "Decisions by rule",
-  "admin.decisionsHint": "Since this node started.",
   "admin.decisionsEmpty": "No decision yet",
   "admin.rule": "Rule",
   "admin.scope": "Scope",

@@ -219,8 +219,6 @@ export default {
   "admin.deliveries": "投递/秒",
   "admin.refused": "拒绝/秒",
   "admin.dropped": "丢弃/秒",
-  "admin.decisions": "各规则的决定",
-  "admin.decisionsHint": "本节点启动以来的累计。",
   "admin.decisionsEmpty": "还没有任何决定",
   "admin.rule": "规则",
   "admin.scope": "范围",

@@ -170,8 +170,10 @@ export class RuleRow {
     if (rule.room) tags.push(["mono", rule.room]);
     for (const r of rule.role ?? []) tags.push(["", this.#t("onlyRole", { role: roleName(r, this.#language) })]);
     const times = Object.entries(rule.multiply ?? {});
-    const groups = Map.groupBy ? Map.groupBy(times, ([, n]) => n) : new Map(times.map((t) => [t[1] + t[0], [t]]));
-    for (const group of groups.values()) tags.push(["", `${group.map(([r]) => roleName(r, this.#language)).join("+")} ×${group[0][1]}`]);
+    for (const n of new Set(times.map(([, factor]) => factor))) {
+      const roles = times.filter(([, factor]) => factor === n).map(([r]) => roleName(r, this.#language));
+      tags.push(["", `${roles.join("+")} ×${n}`]);
+    }
     const exempt = rule.exempt ?? {};
     if (exempt.roles) tags.push(["", this.#t("without", { list: exempt.roles.map((r) => roleName(r, this.#language)).join("+") })]);
     const n = (exempt.users?.length ?? 0) + (exempt.networks?.length ?? 0);
