@@ -233,6 +233,9 @@ func TestBadRequestsSayWhat(t *testing.T) {
 		if res.Header.Get(requestIDHeader) == "" {
 			t.Errorf("%s %s has no request id", c.method, c.path)
 		}
+		if res.Header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s %s may be taken for a page", c.method, c.path)
+		}
 	}
 	if _, body := w.call("GET", "/nothing", "", "", "Accept-Language", "zh-CN,zh;q=0.9"); body["msg"] != "找不到该内容：route" {
 		t.Errorf("in Chinese: %v", body["msg"])
@@ -251,7 +254,8 @@ func TestCORS(t *testing.T) {
 		}
 	}
 	res, _ := w.call("OPTIONS", "/rooms/demo", "", "", "Origin", "https://live.example", "Access-Control-Request-Method", "PUT")
-	if res.StatusCode != 204 || !strings.Contains(res.Header.Get("Access-Control-Allow-Headers"), "Authorization") {
+	if res.StatusCode != 204 || !strings.Contains(res.Header.Get("Access-Control-Allow-Headers"), "Authorization") ||
+		!strings.Contains(res.Header.Get("Access-Control-Allow-Methods"), "DELETE") {
 		t.Errorf("preflight: %d %v", res.StatusCode, res.Header)
 	}
 }

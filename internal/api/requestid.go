@@ -12,7 +12,8 @@ import (
 // requestIDHeader carries the id by which a caller finds its request in the log.
 const requestIDHeader = "X-Request-Id"
 
-// withRequestID keeps the caller's id where it is a plain one and makes one otherwise.
+// withRequestID keeps the caller's id where it is a plain one and makes one otherwise. Every answer has it, and the word
+// that no browser may guess what it is.
 func withRequestID(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get(requestIDHeader)
@@ -20,6 +21,7 @@ func withRequestID(next http.Handler) http.Handler {
 			id = rand.Text()[:16]
 		}
 		w.Header().Set(requestIDHeader, id)
+		w.Header().Set("X-Content-Type-Options", "nosniff") // what a stranger wrote is JSON, whatever it looks like
 		next.ServeHTTP(w, r)
 	})
 }

@@ -143,6 +143,9 @@ type rulesRefusal struct {
 	Preview       any           `json:"preview,omitempty"`
 }
 
+// unchanged begins the sentence of a refused change.
+var unchanged = map[protocol.Lang]string{protocol.English: "The limits stay as they are: ", protocol.Chinese: "限流规则没有更改："}
+
 // refuseRules turns the book's errors into answers.
 func (a *API) refuseRules(w http.ResponseWriter, r *http.Request, err error) {
 	var (
@@ -171,7 +174,7 @@ func (a *API) refuseRules(w http.ResponseWriter, r *http.Request, err error) {
 		a.refuse(w, r, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(fullRetry)})
 		return
 	}
-	body.Msg = protocol.Message(lang(r), protocol.Reason(body.Reason), err.Error())
+	body.Msg = unchanged[lang(r)] + err.Error()
 	a.writeStatus(w, r, body.Code, body)
 }
 
