@@ -37,7 +37,7 @@ func Open(ctx context.Context, cfg Config) (*Book, error) {
 	seed := &Set{Kind: KindSeed, Author: "configuration", Time: time.Now().UTC(), Rules: cfg.Seed.Rules}
 	if cfg.Store == nil {
 		seed.Kind = KindFile
-		seed.Version = uint64(max(cfg.Seed.Version, 0))
+		seed.Version = uint64(max(cfg.Seed.Version, 1)) // 0 would look like a node without rules
 	}
 	if err := seed.compile(); err != nil {
 		return nil, err

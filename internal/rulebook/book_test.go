@@ -302,8 +302,8 @@ func TestFileIsTheSource(t *testing.T) {
 	write(ruleText(10))
 	synctest.Test(t, func(t *testing.T) {
 		b := openBook(t, Config{File: file})
-		if burst(t, b) != 10 {
-			t.Fatalf("burst %d", burst(t, b))
+		if burst(t, b) != 10 || b.Current().Version != 1 || testutil.ToFloat64(b.cfg.Metrics.version) != 1 {
+			t.Fatalf("burst %d, version %d", burst(t, b), b.Current().Version)
 		}
 		look := func() { time.Sleep(b.cfg.FileEvery); synctest.Wait() }
 		write(ruleText(20))
