@@ -123,6 +123,13 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
+	critical := jwt.NewWithClaims(jwt.SigningMethodHS256, good)
+	critical.Header["crit"] = []string{"b64"}
+	if signed, err := critical.SignedString([]byte(secret)); err != nil {
+		t.Fatal(err)
+	} else if _, err := a.Verify(signed); !errors.Is(err, ErrSignature) {
+		t.Errorf("an extension that must be understood: %v", err)
+	}
 	for _, junk := range []string{"", "x", "a.b.c", strings.Repeat("a", maxTokenBytes+1)} {
 		if _, err := a.Verify(junk); !errors.Is(err, ErrMalformed) {
 			t.Errorf("junk of %d bytes: %v", len(junk), err)

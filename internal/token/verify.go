@@ -53,6 +53,9 @@ func (a *Authority) Verify(signed string) (Identity, error) {
 	if err != nil {
 		return Identity{}, reason(err)
 	}
+	if _, critical := t.Header["crit"]; critical { // an extension that must be understood (RFC 7515, section 4.1.11); none is
+		return Identity{}, ErrSignature
+	}
 	return c.identity(isGuest(t))
 }
 
