@@ -183,6 +183,28 @@ func TestCallersSpeakForUsers(t *testing.T) {
 	}
 }
 
+// TestRefusedJoinsComeBackSpread: a room that takes a thousand a second is not run into by all the others a second later.
+func TestRefusedJoinsComeBackSpread(t *testing.T) {
+	w := newWorld(t, newMemoryBus(), func(c *Config) {
+		c.Gate = gateOf(t, `
+rules:
+  - {name: join, action: join, scope: room, rate: 1000, burst: 1}
+`)
+	})
+	w.join("demo", "first")
+	tens := map[time.Duration]int{} // of the waits told, by tenth of a second
+	refused := 0
+	for i := range 200 {
+		if _, r := w.tryJoin("demo", fmt.Sprint("u", i)); r != nil {
+			refused++
+			tens[r.Reconnect/(100*time.Millisecond)]++
+		}
+	}
+	if refused < 20 || len(tens) < 5 {
+		t.Fatalf("%d refused, told %v", refused, tens)
+	}
+}
+
 func TestJoinsAreLimited(t *testing.T) {
 	w := newWorld(t, newMemoryBus(), func(c *Config) {
 		c.Gate = gateOf(t, `

@@ -2,6 +2,7 @@ package room
 
 import (
 	"context"
+	"math/rand/v2"
 	"net/netip"
 
 	"liveroom/limit"
@@ -54,7 +55,9 @@ func refusal(err *protocol.Error) *protocol.Refusal {
 	case protocol.ReasonForbidden:
 		return &protocol.Refusal{Code: protocol.CloseForbidden, Detail: err.Rule}
 	}
-	return &protocol.Refusal{Code: protocol.CloseOverloaded, Reconnect: max(err.RetryAfter, openRetry), Detail: err.Rule}
+	// Where the wait is short, as for a room of thousands, all would come back within the same few milliseconds.
+	spread := openRetry + rand.N(openRetry)
+	return &protocol.Refusal{Code: protocol.CloseOverloaded, Reconnect: max(err.RetryAfter, spread), Detail: err.Rule}
 }
 
 // view is the room at the instant of a join: what is not in it reaches the member live.
