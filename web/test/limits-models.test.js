@@ -6,7 +6,7 @@ import { Draft, merge } from "../demo/models/limits/draft.js";
 import { formatDuration, parseDuration } from "../demo/models/limits/duration.js";
 import { controlFor, gather, placeFault } from "../demo/models/limits/faults.js";
 import { canRestore, readVersions } from "../demo/models/limits/history.js";
-import { readList, readNumber } from "../demo/models/limits/input.js";
+import { readList, readNumber, routesOf, withRoutes } from "../demo/models/limits/input.js";
 import { readReport, readWatch, telling, topShare } from "../demo/models/limits/preview.js";
 import { tidy, valueAt, withValue } from "../demo/models/limits/rule.js";
 import { readStandings, subjectOf } from "../demo/models/limits/standing.js";
@@ -185,6 +185,13 @@ test("faults find their rule and the control that shows them", () => {
 test("numbers and lists as people type them", () => {
   assert.deepEqual(["1,000", " 12 ", "１０", "", "1.5", "many"].map(readNumber), [1000, 12, 10, undefined, "1.5", "many"]);
   assert.deepEqual(readList("a, b，c\nb  d"), ["a", "b", "c", "d"]);
+});
+
+test("routes stand among the actions", () => {
+  const actions = withRoutes(["danmaku", "api:/old"], "GET /rooms/{room}, /x，/x ");
+  assert.deepEqual(actions, ["danmaku", "api:GET /rooms/{room}", "api:/x"]);
+  assert.equal(routesOf(actions), "GET /rooms/{room}, /x");
+  assert.deepEqual(check([tidy({ ...seat(), action: actions })]), []);
 });
 
 test("a report becomes shares with their error", () => {

@@ -76,6 +76,7 @@ export default {
   "limits.groupExcept": "Exceptions",
   "limits.groupCluster": "Over all nodes",
   "limits.room": "Room",
+  "limits.routes": "API routes",
   "limits.everyRoom": "every room",
   "limits.roomHint": "An id, or a pattern with *. The most specific rule applies.",
   "limits.priority": "Priority",

@@ -75,6 +75,7 @@ export default {
   "limits.groupExcept": "例外",
   "limits.groupCluster": "跨节点",
   "limits.room": "房间",
+  "limits.routes": "API 路由",
   "limits.everyRoom": "所有房间",
   "limits.roomHint": "房间号，或带 * 的模式。最具体的规则生效。",
   "limits.priority": "优先级",

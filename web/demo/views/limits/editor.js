@@ -1,6 +1,7 @@
 // All of one rule: opens below its row.
 
 import { ACTIONS, ALGORITHMS, COSTS, OUTAGES, ROLES, SCOPES, WINDOWS } from "../../models/limits/vocabulary.js";
+import { routesOf, withRoutes } from "../../models/limits/input.js";
 import { controlFor } from "../../models/limits/faults.js";
 import { actionName, roleName, sentence } from "../../models/limits/sentence.js";
 import { make } from "../dom.js";
@@ -87,6 +88,15 @@ export class Editor {
     return knob;
   }
 
+  /** The routes of an API are actions too, of which there is no list here. */
+  #routes() {
+    const control = this.#add(textInput("routes", { className: "mono", placeholder: "GET /rooms/{room}", onEdit: () => this.#edit("action", withRoutes(this.#rule.action, control.input.value)) }));
+    control.show = (rule) => {
+      if (document.activeElement !== control.input) control.input.value = routesOf(rule.action);
+    };
+    return field(this.#t("routes"), control.input);
+  }
+
   #who() {
     const actions = ACTIONS.map((a) => [a, actionName(a, this.#language)]);
     const roles = ROLES.map((r) => [r, roleName(r, this.#language)]);
@@ -94,6 +104,7 @@ export class Editor {
       this.#text("name", "name", { className: "mono", hint: this.#t("nameHint") }),
       this.#pick("scope", "scope", SCOPES.map((s) => [s, this.#t(`scopeOf.${s}`)])),
       this.#chips("action", "action", actions),
+      this.#routes(),
       this.#text("room", "room", { className: "mono", placeholder: this.#t("everyRoom"), hint: this.#t("roomHint") }),
       this.#text("priority", "priority", { kind: "number", placeholder: "0", hint: this.#t("priorityHint") }),
       this.#chips("role", "roles", roles));
@@ -161,7 +172,7 @@ export class Editor {
         this.#text("degrade.burst", "degradeBurst", { kind: "number" }));
     }
     if ((rule.action ?? []).length > 1) {
-      for (const a of rule.action) knobs.push(this.#named(`floor.${a}`, this.#t("floorOf", { action: actionName(a, this.#language) }), "0"));
+      for (const a of rule.action.filter((x) => !x.startsWith("api:"))) knobs.push(this.#named(`floor.${a}`, this.#t("floorOf", { action: actionName(a, this.#language) }), "0"));
     }
     return this.#group("groupBeyond", ...knobs);
   }
@@ -171,9 +182,9 @@ export class Editor {
     return field(label, control.input);
   }
 
-  #except() {
+  #except(rule) {
     const roles = ROLES.map((r) => [r, roleName(r, this.#language)]);
-    const times = ["host", "moderator"].map((r) => this.#named(`multiply.${r}`, this.#t("timesOf", { role: roleName(r, this.#language) }), "1"));
+    const times = [...new Set(["host", "moderator", ...Object.keys(rule.multiply ?? {})])].map((r) => this.#named(`multiply.${r}`, this.#t("timesOf", { role: roleName(r, this.#language) }), "1"));
     return this.#group("groupExcept", this.#chips("exempt.roles", "exemptRoles", roles),
       this.#text("exempt.users", "exemptUsers", { kind: "list", className: "mono" }),
       this.#text("exempt.networks", "exemptNetworks", { kind: "list", className: "mono", placeholder: "10.0.0.0/8" }), ...times);
@@ -199,7 +210,7 @@ export class Editor {
 
 /** What decides which controls there are. */
 function shapeOf(rule) {
-  return [rule.algorithm ?? "", rule.tiers?.length ?? 0, rule.degrade !== undefined, rule.on_outage ?? "", (rule.action ?? []).join()].join("|");
+  return [rule.algorithm ?? "", rule.tiers?.length ?? 0, rule.degrade !== undefined, rule.on_outage ?? "", (rule.action ?? []).filter((a) => !a.startsWith("api:")).join()].join("|");
 }
 
 function firstTiers({ rate = 10, per, burst = 20 }) {
