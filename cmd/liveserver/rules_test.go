@@ -246,16 +246,3 @@ func TestSharedScopesAreAsked(t *testing.T) {
 		t.Errorf("check: %v", err)
 	}
 }
-
-// TestAFloodOfFramesIsAbuse: a client that goes on after many refusals of its frames is closed with 4005 and a time to
-// come back.
-func TestAFloodOfFramesIsAbuse(t *testing.T) {
-	s := startServer(t, "")
-	c := join(t, s.url, "demo", "")
-	for range 120 {
-		c.tell(`{"op":"ping","id":"p"}`)
-	}
-	if code, reason := c.closed(); code != 4005 || reason.num("reconnect_in_ms") < 1 {
-		t.Errorf("closed with %d %v", code, reason)
-	}
-}
