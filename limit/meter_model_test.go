@@ -3,6 +3,7 @@ package limit
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"testing"
 	"time"
 
@@ -89,37 +90,51 @@ func (g *refLog) level(now Instant) *big.Rat {
 // refSlots: a slot is a grant of the log that no one has released.
 type refSlots struct{ refLog }
 
+// release takes back the i-th grant.
+func (g *refSlots) release(i int) {
+	g.at, g.tokens = slices.Delete(g.at, i, i+1), slices.Delete(g.tokens, i, i+1)
+}
+
 // drawMeter draws an algorithm, and the same by the book as of now.
 func drawMeter(t *rapid.T, now Instant) (*rule, refMeter) {
 	name := rapid.SampledFrom(algorithmNames).Draw(t, "algorithm")
-	spec := Rule{Name: "r", Action: StringList{"danmaku"}, Scope: "user", Algorithm: name}
-	spec.Per = Duration(rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, 7 * time.Second, time.Hour}).Draw(t, "per"))
+	per := rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, 7 * time.Second, time.Hour}).Draw(t, "per")
 	quota := rapid.SampledFrom([]int64{1, 2, 3, 10, 60}).Draw(t, "quota")
 	times := rapid.SampledFrom([]int64{1, 3, 5}).Draw(t, "times")
-	if name != concurrencyName {
-		spec.Multiply = map[string]int64{"host": times}
+	r, ref, err := meterModel(name, per, quota, times, now)
+	if err != nil {
+		t.Fatal(err)
 	}
-	spec.Rate, spec.Burst = quota, quota
+	return r, ref
+}
+
+// meterModel compiles an algorithm whose hosts have so many times the quota,
+// with the same by the book as of now.
+func meterModel(name string, per time.Duration, quota, times int64, now Instant) (*rule, refMeter, error) {
+	spec := Rule{Name: "r", Action: StringList{"danmaku"}, Scope: "user", Algorithm: name}
+	spec.Rate, spec.Burst, spec.Per = quota, quota, Duration(per)
 	if name == concurrencyName {
 		spec.Rate = 0
+	} else {
+		spec.Multiply = map[string]int64{"host": times}
 	}
 	var faults Faults
 	r := compileRule(spec, "", []string{"", "host"}, &faults)
 	if err := faults.err(); err != nil {
-		t.Fatal(err)
+		return nil, nil, err
 	}
 	grants := refGrants{quota: quota, length: int64(spec.Per)}
 	switch name {
 	case fixedWindowName:
-		return r, &refFixed{grants}
+		return r, &refFixed{grants}, nil
 	case slidingWindowName:
-		return r, &refSliding{grants, r.meter.shares(nil).whole}
+		return r, &refSliding{grants, r.meter.shares(nil).whole}, nil
 	case slidingLogName:
-		return r, &refLog{grants}
+		return r, &refLog{grants}, nil
 	case concurrencyName:
-		return r, &refSlots{refLog{grants}}
+		return r, &refSlots{refLog{grants}}, nil
 	}
-	return r, refBucketMeter{newRef(spec.Limit, now)}
+	return r, refBucketMeter{newRef(spec.Limit, now)}, nil
 }
 
 func TestMetersAgainstReference(t *testing.T) {
@@ -169,7 +184,7 @@ func TestMetersAgainstReference(t *testing.T) {
 }
 
 // checkWait checks that waiting it out succeeds and one tick less does not.
-func checkWait(t *rapid.T, m meter, c []int64, at, units int64) {
+func checkWait(t interface{ Fatalf(string, ...any) }, m meter, c []int64, at, units int64) {
 	wait := int64(m.wait(c, at, units))
 	if wait <= 0 || m.level(c, at+wait) < units {
 		t.Fatalf("after a wait of %d there are %d units of %d", wait, m.level(c, at+wait), units)
