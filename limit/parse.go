@@ -1,8 +1,10 @@
 package limit
 
 import (
+	"bytes"
 	"encoding"
 	"fmt"
+	"io"
 	"math"
 	"reflect"
 	"slices"
@@ -28,8 +30,13 @@ func Parse(text []byte) (*Spec, error) {
 	if tooDeep(string(text)) {
 		return nil, Faults{{Problem: fmt.Sprintf("the text nests deeper than %d", maxDepth)}}
 	}
-	var tree any
-	if err := yaml.UnmarshalWithOptions(text, &tree, yaml.UseOrderedMap()); err != nil {
+	var tree, more any
+	documents := yaml.NewDecoder(bytes.NewReader(text), yaml.UseOrderedMap())
+	err := documents.Decode(&tree)
+	if err == nil && documents.Decode(&more) == nil {
+		return nil, Faults{{Problem: "the text is more than one document"}} // whoever wrote the second means it, too
+	}
+	if err != nil && err != io.EOF {
 		return nil, Faults{{Problem: strings.TrimSpace(yaml.FormatError(err, false, false))}}
 	}
 	var spec Spec

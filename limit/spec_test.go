@@ -27,6 +27,7 @@ func TestFaultsOfASet(t *testing.T) {
 		}},
 		{"not YAML", "rules: [", []string{": "}},
 		{"not a mapping", "7", []string{": a mapping"}},
+		{"two documents", "rules: []\n---\nrules: []\n", []string{": more than one document"}},
 		{"numbers", `
 rules:
   - {name: a, action: danmaku, scope: user, rate: -1, burst: 0, per: 1us}

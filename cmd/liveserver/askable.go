@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"liveroom/limit"
+	"liveroom/protocol"
 )
 
 // askable lists, for the actions that this server asks few scopes about, which those are. A rule for another scope would
@@ -15,18 +17,41 @@ var askable = map[string][]string{
 	limit.Connect.String(): {limit.ScopeIP.String(), limit.ScopeNet.String()},
 }
 
-// checkAskable returns a fault for each rule that this server would never ask.
+// checkAskable returns a fault for each rule, or part of one, that this server would never ask, and for a set of none: an
+// empty body or a file cut short must not lift every limit in the middle of a show.
 func checkAskable(rules []limit.Rule) limit.Faults {
 	var faults limit.Faults
+	if len(rules) == 0 {
+		faults = append(faults, limit.Fault{Path: "rules", Problem: "want at least one rule"})
+	}
 	for i, r := range rules {
+		fault := func(path, format string, args ...any) {
+			faults = append(faults, limit.Fault{Path: fmt.Sprintf("rules[%d].%s", i, path), Problem: fmt.Sprintf(format, args...)})
+		}
 		for _, action := range r.Action {
 			if scopes, few := askable[action]; few && !slices.Contains(scopes, r.Scope) {
-				faults = append(faults, limit.Fault{
-					Path:    fmt.Sprintf("rules[%d].scope", i),
-					Problem: fmt.Sprintf("%q is never asked about %s; want %s", r.Scope, action, strings.Join(scopes, " or ")),
-				})
+				fault("scope", "%q is never asked about %s; want %s", r.Scope, action, strings.Join(scopes, " or "))
 			}
+		}
+		if id := strings.ReplaceAll(r.Room, "*", "x"); id != "" && protocol.CheckRoom("room", id) != nil {
+			fault("room", "no room is called that; want letters, digits, _, -, and * for any of them, have %.80q", r.Room)
+		}
+		for j, role := range r.Role {
+			checkRole(fault, fmt.Sprintf("role[%d]", j), role)
+		}
+		for j, role := range r.Exempt.Roles {
+			checkRole(fault, fmt.Sprintf("exempt.roles[%d]", j), role)
+		}
+		for _, role := range slices.Sorted(maps.Keys(r.Multiply)) {
+			checkRole(fault, "multiply."+role, role)
 		}
 	}
 	return faults
+}
+
+// checkRole finds fault with a role that nobody has.
+func checkRole(fault func(path, format string, args ...any), path, role string) {
+	if !protocol.ValidRole(protocol.Role(role)) {
+		fault(path, "nobody has that role; want viewer, host, moderator, service or admin, have %.40q", role)
+	}
 }

@@ -31,7 +31,7 @@ func (a *API) getRules(w http.ResponseWriter, r *http.Request, _ call) {
 	set := a.book.Current()
 	tag := etag(set.Version)
 	w.Header().Set("ETag", tag)
-	if r.Header.Get("If-None-Match") == tag {
+	if noneMatch(r.Header.Get("If-None-Match"), tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
@@ -40,6 +40,16 @@ func (a *API) getRules(w http.ResponseWriter, r *http.Request, _ call) {
 
 // etag renders a version as a strong entity tag (RFC 9110, section 8.8.3).
 func etag(version uint64) string { return `"v` + strconv.FormatUint(version, 10) + `"` }
+
+// noneMatch tells whether a list of entity tags, weak ones and * included, has tag (RFC 9110, section 13.1.2).
+func noneMatch(list, tag string) bool {
+	for one := range strings.SplitSeq(list, ",") {
+		if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == tag || one == "*" {
+			return true
+		}
+	}
+	return false
+}
 
 // ifMatch reads the version that a change was made on. A weak tag is the same one after a compressing proxy; a tag of some
 // other form can't be that of the rules in force.
@@ -240,7 +250,7 @@ func (a *API) previewRules(w http.ResponseWriter, r *http.Request, _ call) {
 		a.refuseRules(w, r, err)
 		return
 	}
-	proposed, err := (&limit.Spec{Version: int64(a.book.Current().Version), Rules: draft.rules}).Compile()
+	proposed, err := a.book.Examine(draft.rules)
 	if err != nil {
 		a.refuseRules(w, r, err)
 		return

@@ -28,7 +28,7 @@ type Book struct {
 // yet), seeds an empty store, and follows the source from then on. ctx bounds the opening alone.
 func Open(ctx context.Context, cfg Config) (*Book, error) {
 	if cfg.FileEvery == 0 {
-		cfg.FileEvery = time.Second
+		cfg.FileEvery = 900 * time.Millisecond
 	}
 	if cfg.Metrics == nil {
 		cfg.Metrics = NewMetrics(nil)

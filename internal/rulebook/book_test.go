@@ -305,7 +305,7 @@ func TestFileIsTheSource(t *testing.T) {
 		if burst(t, b) != 10 || b.Current().Version != 1 || testutil.ToFloat64(b.cfg.Metrics.version) != 1 {
 			t.Fatalf("burst %d, version %d", burst(t, b), b.Current().Version)
 		}
-		look := func() { time.Sleep(b.cfg.FileEvery); synctest.Wait() }
+		look := func() { time.Sleep(2 * b.cfg.FileEvery); synctest.Wait() }
 		write(ruleText(20))
 		look()
 		if burst(t, b) != 20 {
@@ -331,6 +331,43 @@ func TestFileIsTheSource(t *testing.T) {
 		}
 		if _, err := b.Rollback(t.Context(), 1, 0, "", ""); !errors.Is(err, ErrFileSource) {
 			t.Errorf("rollback: %v", err)
+		}
+	})
+}
+
+// TestFileHalfWritten: an editor that writes in place shows half a file for a moment, which may well be a set; and a file
+// with a set that makes no sense on this server is no better than one that can't be read.
+func TestFileHalfWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "rules.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(ruleText(10))
+	synctest.Test(t, func(t *testing.T) {
+		check := func(rules []limit.Rule) limit.Faults {
+			if rules[0].Burst == 13 {
+				return limit.Faults{{Path: "rules[0].burst", Problem: "not here"}}
+			}
+			return nil
+		}
+		b := openBook(t, Config{File: file, Check: check})
+		first := b.Current().Version
+		time.Sleep(b.cfg.FileEvery - time.Millisecond)
+		write(ruleText(1))
+		time.Sleep(2 * time.Millisecond) // the look is between the two writes
+		write(ruleText(20))
+		time.Sleep(2 * b.cfg.FileEvery)
+		synctest.Wait()
+		if burst(t, b) != 20 || b.Current().Version != first+1 {
+			t.Errorf("burst %d, version %d after %d: half a file was in force", burst(t, b), b.Current().Version, first)
+		}
+		write(ruleText(13))
+		time.Sleep(2 * b.cfg.FileEvery)
+		synctest.Wait()
+		if burst(t, b) != 20 || testutil.ToFloat64(b.cfg.Metrics.loads.WithLabelValues(loadFailed)) != 1 {
+			t.Errorf("burst %d: a set that the server refuses came from the file", burst(t, b))
 		}
 	})
 }

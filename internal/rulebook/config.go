@@ -37,7 +37,7 @@ type Config struct {
 	Seed *limit.Spec
 	// File is looked at every FileEvery when there is no store. Empty: the seed stays.
 	File string
-	// FileEvery defaults to one second.
+	// FileEvery defaults to 900 ms, so that a change is in force within a second.
 	FileEvery time.Duration
 	// Keep is the path of the copy of the last good set. Empty: none is kept.
 	Keep string

@@ -25,6 +25,9 @@ func (b *Book) watchFile(ctx context.Context) {
 		if err == nil && bytes.Equal(raw, known) || err != nil && known == nil {
 			continue
 		}
+		if err == nil && !b.settled(ctx, raw) {
+			continue // the next look takes what it has become
+		}
 		known = raw
 		if err == nil {
 			err = b.takeFile(raw)
@@ -37,7 +40,22 @@ func (b *Book) watchFile(ctx context.Context) {
 	}
 }
 
-// takeFile puts the text in force, unless it says what is in force already. Its version counts on from the one in force, unless the file names a higher one.
+// settled tells whether the file still has this content a moment later. An editor that writes in place leaves an empty or a
+// half file between its calls, and half a file may well be a set.
+func (b *Book) settled(ctx context.Context, raw []byte) bool {
+	wait := time.NewTimer(b.cfg.FileEvery / 10)
+	defer wait.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-wait.C:
+	}
+	again, err := os.ReadFile(b.cfg.File)
+	return err == nil && bytes.Equal(raw, again)
+}
+
+// takeFile puts the text in force, unless it says what is in force already. Its version counts on from the one in force,
+// unless the file names a higher one.
 func (b *Book) takeFile(raw []byte) error {
 	spec, err := limit.Parse(raw)
 	if err != nil {
@@ -50,7 +68,7 @@ func (b *Book) takeFile(raw []byte) error {
 	}
 	next := max(b.current.Load().Version+1, uint64(max(spec.Version, 0)))
 	s := &Set{Version: next, Kind: KindFile, Author: "file", Time: time.Now().UTC(), Rules: spec.Rules}
-	if err := s.compile(); err != nil {
+	if err := b.vet(s); err != nil {
 		return err
 	}
 	b.enforceLocked(s)

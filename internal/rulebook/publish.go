@@ -2,6 +2,7 @@ package rulebook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,13 +28,8 @@ func (b *Book) Publish(ctx context.Context, d Draft, ifMatch uint64) (*Set, erro
 	if today.Version != ifMatch {
 		return nil, fmt.Errorf("%w: version %d is in force, the change was made on %d", ErrConflict, today.Version, ifMatch)
 	}
-	if err := s.compile(); err != nil {
+	if err := b.vet(s); err != nil {
 		return nil, err
-	}
-	if b.cfg.Check != nil {
-		if faults := b.cfg.Check(s.Rules); len(faults) > 0 {
-			return nil, faults
-		}
 	}
 	if b.cfg.Judge != nil && !d.Override {
 		if err := b.cfg.Judge(ctx, today.compiled, s.compiled); err != nil {
@@ -41,6 +37,32 @@ func (b *Book) Publish(ctx context.Context, d Draft, ifMatch uint64) (*Set, erro
 		}
 	}
 	return b.store(ctx, s, ifMatch)
+}
+
+// Examine returns rules as the gate would take them, and puts nothing in force. The error is that of a publish:
+// [limit.Faults] with every fault.
+func (b *Book) Examine(rules []limit.Rule) (*limit.Rules, error) {
+	s := &Set{Version: b.Current().Version, Rules: rules}
+	if err := b.vet(s); err != nil {
+		return nil, err
+	}
+	return s.compiled, nil
+}
+
+// vet compiles s and names every fault, those that only this server sees included.
+func (b *Book) vet(s *Set) error {
+	err := s.compile()
+	var faults limit.Faults
+	if err != nil && !errors.As(err, &faults) {
+		return err
+	}
+	if b.cfg.Check != nil {
+		faults = append(faults, b.cfg.Check(s.Rules)...)
+	}
+	if len(faults) > 0 {
+		return faults
+	}
+	return nil
 }
 
 // Rollback puts the rules of an older version in force again, as a new version on top of ifMatch (0: whatever is in
