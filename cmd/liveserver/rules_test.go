@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// rulesWith returns today's rules as a body, with one rule's burst and rate changed.
+// rulesWith returns today's set as it was read, with one rule's burst and rate changed.
 func (s *server) rulesWith(t *testing.T, name string, rate, burst int) (body, tag string) {
 	t.Helper()
 	now := s.call(t, http.MethodGet, "/limits/rules", s.adminToken, "")
@@ -23,7 +23,7 @@ func (s *server) rulesWith(t *testing.T, name string, rate, burst int) (body, ta
 			r["rate"], r["burst"] = rate, burst
 		}
 	}
-	raw, err := json.Marshal(map[string]any{"rules": now.body["rules"]})
+	raw, err := json.Marshal(now.body)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -112,12 +113,29 @@ func readRules(w http.ResponseWriter, r *http.Request) (rulesDraft, error) {
 	if err := checkNote(draft.note); err != nil {
 		return draft, err
 	}
-	spec, err := limit.Parse(body) // JSON is YAML
+	spec, err := limit.Parse(withoutRecord(body)) // JSON is YAML
 	if err != nil {
 		return draft, err
 	}
 	draft.rules = spec.Rules
 	return draft, nil
+}
+
+// withoutRecord takes from a set that was read from this API what the server wrote to it, so that it can be sent back as it
+// came, but for the rules that were changed. Any other key that is none of a set is still a fault.
+func withoutRecord(body []byte) []byte {
+	var set map[string]json.RawMessage
+	if json.Unmarshal(body, &set) != nil {
+		return body
+	}
+	for _, key := range []string{"kind", "author", "note", "override", "restores", "time", "changes"} {
+		delete(set, key)
+	}
+	rest, err := json.Marshal(set)
+	if err != nil {
+		return body
+	}
+	return rest
 }
 
 // maxNote bounds the reason that an author gives, in bytes.
