@@ -34,7 +34,7 @@ func closeLabels() []string {
 	for _, c := range protocol.CloseCodes() {
 		out = append(out, strconv.Itoa(int(c)))
 	}
-	return append(out, strconv.Itoa(int(closeProtocol)), strconv.Itoa(int(closeVanished)), "other")
+	return append(out, strconv.Itoa(int(closeVanished)), "other")
 }
 
 // NewMetrics makes the metrics and registers them: liveroom_sessions, liveroom_deliveries_total, liveroom_frames_total,

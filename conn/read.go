@@ -108,7 +108,7 @@ func (s *Session) readMessage() bool {
 func (s *Session) readFailed() bool {
 	if !s.readFail {
 		s.mu.Lock()
-		s.closeForLocked(closeProtocol)
+		s.closeForLocked(protocol.CloseProtocol)
 		s.mu.Unlock()
 	}
 	return false

@@ -3,6 +3,7 @@ package conn
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,6 +107,9 @@ func TestUnmaskedFrameIsAProtocolError(t *testing.T) {
 	c.write(t, []byte{0x81, 2, '{', '}'})
 	if got := c.readFrame(t); got.op != opClose || got.code() != 1002 {
 		t.Fatalf("got %+v", got)
+	}
+	if !slices.Contains(protocol.CloseCodes(), protocol.CloseCode(1002)) {
+		t.Error("1002 is not in the list that clients know")
 	}
 }
 

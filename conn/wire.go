@@ -6,8 +6,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/coder/websocket"
-
 	"liveroom/protocol"
 )
 
@@ -65,17 +63,12 @@ func closeStatus(frame []byte) protocol.CloseCode {
 // and repeats no reason, which could be a token.
 func (s *Session) closeForLocked(code protocol.CloseCode) {
 	switch code {
-	case closeProtocol:
-		s.closeLocked(code, closeFrame(code, `{"reason":"protocol_error"}`))
-	case protocol.CloseTooBig:
+	case protocol.CloseProtocol, protocol.CloseTooBig:
 		s.closeLocked(code, closeFrame(code, protocol.Refusal{Code: code}.Reason()))
 	default:
 		s.closeLocked(protocol.CloseNormal, closeFrame(code, ""))
 	}
 }
-
-// closeProtocol ends a socket that does not speak WebSocket (RFC 6455, section 7.4.1).
-const closeProtocol = protocol.CloseCode(websocket.StatusProtocolError)
 
 // Close is called by coder when it has done with the connection. The session ends by itself; this only makes sure that
 // its reader notices.

@@ -13,6 +13,7 @@ type CloseCode uint16
 const (
 	CloseNormal       CloseCode = 1000 // the client left
 	CloseGoingAway    CloseCode = 1001 // drain; reason carries reconnect_in_ms
+	CloseProtocol     CloseCode = 1002 // the client does not speak WebSocket (RFC 6455, section 7.4.1)
 	CloseInvalidUTF8  CloseCode = 1007
 	CloseNotText      CloseCode = 1008
 	CloseTooBig       CloseCode = 1009
@@ -30,14 +31,14 @@ const (
 // CloseCodes lists every code the server sends, with the word that stands in its reason.
 func CloseCodes() []CloseCode {
 	return []CloseCode{
-		CloseNormal, CloseGoingAway, CloseInvalidUTF8, CloseNotText, CloseTooBig, CloseInternal,
+		CloseNormal, CloseGoingAway, CloseProtocol, CloseInvalidUTF8, CloseNotText, CloseTooBig, CloseInternal,
 		CloseSlowConsumer, CloseHelloTimeout, CloseOverloaded, CloseKicked, CloseAbuse,
 		CloseToken, CloseForbidden, CloseNoRoom,
 	}
 }
 
 var closeWords = map[CloseCode]string{
-	CloseNormal: "bye", CloseGoingAway: "drain", CloseInvalidUTF8: "invalid_utf8", CloseNotText: "not_text",
+	CloseNormal: "bye", CloseGoingAway: "drain", CloseProtocol: "protocol_error", CloseInvalidUTF8: "invalid_utf8", CloseNotText: "not_text",
 	CloseTooBig: "too_big", CloseInternal: "internal", CloseSlowConsumer: "slow_consumer",
 	CloseHelloTimeout: "hello", CloseOverloaded: "overloaded", CloseKicked: "kicked", CloseAbuse: "abuse",
 	CloseToken: "token", CloseForbidden: "forbidden", CloseNoRoom: "no_such_room",

@@ -11,7 +11,7 @@ const LONGEST_WAIT_MS = 10 * 60 * 1000;
  * - `again`: "asked" (come back after `reconnectInMs`), "backoff", or "never" (not as you are)
  *
  * 4000–4099 come back; 4400–4499 not as you are. What broke the protocol
- * (1007, 1008, 1009) would break it again, but the next frame need not, so it
+ * (1002, 1007 to 1009) would break it again, but the next frame need not, so it
  * backs off like a lost connection.
  */
 export function readClose(code, reason = "") {

@@ -53,6 +53,7 @@ export const OUTCOMES = ["refused", "unknown"];
 export const CLOSE_CODES = {
   1000: "bye",
   1001: "drain",
+  1002: "protocol_error",
   1007: "invalid_utf8",
   1008: "not_text",
   1009: "too_big",
