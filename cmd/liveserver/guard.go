@@ -11,6 +11,7 @@ import (
 	"liveroom/internal/preview"
 	"liveroom/internal/rulebook"
 	"liveroom/limit"
+	"liveroom/protocol"
 )
 
 // watchTraffic lets a recorder and a head count look on at the gate.
@@ -36,7 +37,19 @@ func (n *node) preview(ctx context.Context, today, proposed *limit.Rules) (any, 
 	return report, nil
 }
 
+// replayPatience is how long a replay waits for the one before it. A replay of a busy window takes seconds of one core, which
+// the sockets need: one runs at a time, and who finds several in front of it comes back later.
+const replayPatience = 5 * time.Second
+
 func (n *node) replay(ctx context.Context, today, proposed *limit.Rules) (*preview.Report, error) {
+	wait, stop := context.WithTimeout(ctx, replayPatience)
+	defer stop()
+	select {
+	case n.replaying <- struct{}{}:
+		defer func() { <-n.replaying }()
+	case <-wait.Done():
+		return nil, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(replayPatience), Detail: "another preview is being computed"}
+	}
 	now := time.Now()
 	traffic, err := n.recorder.Source()(ctx, now.Add(-previewWindow), now)
 	if err != nil {

@@ -23,20 +23,21 @@ import (
 // node is one running server: every part, in the order in which they were made.
 type node struct {
 	// Fixed after start.
-	cfg      config.Config
-	log      *slog.Logger
-	ln       *listeners
-	tokens   *token.Authority
-	gate     *limit.Gate
-	fabric   *fanout.Fabric
-	recorder *preview.Recorder
-	book     *rulebook.Book
-	guard    *preview.Guard
-	hub      *room.Hub
-	acceptor *conn.Acceptor
-	health   *health
-	main     *http.Server
-	admin    *http.Server
+	cfg       config.Config
+	log       *slog.Logger
+	ln        *listeners
+	tokens    *token.Authority
+	gate      *limit.Gate
+	fabric    *fanout.Fabric
+	recorder  *preview.Recorder
+	book      *rulebook.Book
+	guard     *preview.Guard
+	replaying chan struct{} // has one place, which the replay under way holds
+	hub       *room.Hub
+	acceptor  *conn.Acceptor
+	health    *health
+	main      *http.Server
+	admin     *http.Server
 
 	stop    context.CancelFunc // ends the background goroutines
 	running sync.WaitGroup     // servers and background goroutines
@@ -56,7 +57,7 @@ func start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *node, e
 	if err := prepareDataDir(cfg.DataDir); err != nil {
 		return nil, err
 	}
-	n := &node{cfg: cfg, log: log, failed: make(chan error, 2)}
+	n := &node{cfg: cfg, log: log, failed: make(chan error, 2), replaying: make(chan struct{}, 1)}
 	background, stop := context.WithCancel(context.Background())
 	n.stop = stop
 	defer func() {

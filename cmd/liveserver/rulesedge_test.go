@@ -1,10 +1,16 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"liveroom/protocol"
 )
 
 // TestNobodyLiftsEveryLimitByMistake: an empty body, a key forgotten or a second document is refused with its fault, and the
@@ -52,4 +58,41 @@ func TestConflictsOfLimitsSpeakOfLimits(t *testing.T) {
 			t.Errorf("%d: %s: %v", i, tags, fmt.Sprint(res))
 		}
 	}
+}
+
+// TestACheckNamesWhoPays: a check that asks no bucket is a mistake of its sender, not a grant; a route of the API is an action.
+func TestACheckNamesWhoPays(t *testing.T) {
+	s := startServer(t, "")
+	for body, want := range map[string]int{
+		`{"action":"danmaku"}`: 400, `{"action":"frame"}`: 400, `{"action":"frame","room":"demo","user":"u1"}`: 400,
+		`{"action":"connect","user":"u1"}`: 400, `{"action":"api"}`: 400, `{"action":"api:","key":"k"}`: 400, `{"action":"gift:POST /x","user":"u1"}`: 400,
+		`{"action":"api:POST /rooms/{room}/gifts","key":"k"}`: 200, `{"action":"connect","addr":"192.0.2.1"}`: 200, `{"action":"like","user":"u1"}`: 200,
+	} {
+		if res := s.call(t, http.MethodPost, "/limits/check", s.adminToken, body); res.status != want {
+			t.Errorf("%s: %v, want %d", body, res, want)
+		}
+	}
+	if res := s.call(t, http.MethodGet, "/limits/explain?action=api:GET+/rooms&key=k", s.adminToken, ""); res.status != 200 || len(res.body["rules"].([]any)) == 0 {
+		t.Errorf("explain: %v", res)
+	}
+	if res := s.call(t, http.MethodGet, "/limits/versions?before=1", s.adminToken, ""); res.status != 200 || res.body["versions"] == nil {
+		t.Errorf("the page after the last: %v", res)
+	}
+}
+
+// TestOneReplayAtATime: a replay takes seconds of a core, so that a second waits for it, and not for long.
+func TestOneReplayAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &node{replaying: make(chan struct{}, 1)}
+		n.replaying <- struct{}{}
+		began := time.Now()
+		_, err := n.replay(context.Background(), nil, nil)
+		var busy *protocol.Error
+		if !errors.As(err, &busy) || busy.Reason != protocol.ReasonTryLater || busy.RetryAfter < replayPatience {
+			t.Errorf("%v", err)
+		}
+		if waited := time.Since(began); waited != replayPatience {
+			t.Errorf("waited %v", waited)
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"liveroom/limit"
@@ -27,8 +28,9 @@ type asked struct {
 // request checks the parts and puts them together.
 func (q *asked) request() (limit.Request, *protocol.Error) {
 	var out limit.Request
-	action, ok := limit.ParseAction(q.Action)
-	if !ok {
+	name, route, routed := strings.Cut(q.Action, ":")
+	action, ok := limit.ParseAction(name)
+	if !ok || routed && (action != limit.API || route == "") {
 		return out, protocol.BadField("action", "danmaku, gift, like, join, connect, frame, api or api:<route>", q.Action)
 	}
 	if q.Room != "" {
@@ -57,10 +59,24 @@ func (q *asked) request() (limit.Request, *protocol.Error) {
 		return out, protocol.BadField("cost, audience", "0 or more", strconv.FormatInt(min(q.Cost, int64(q.Audience)), 10))
 	}
 	out = limit.Request{Action: action, Cost: q.Cost, Role: q.Role, User: q.User, Room: q.Room, Addr: addr, Audience: q.Audience}
-	if action == limit.API && len(q.Action) > len("api:") {
-		out.Route = q.Action[len("api:"):]
-	}
+	out.Route = route
 	return out, nil
+}
+
+// named checks that a request to spend names somebody whose buckets the action is charged to. One that names nobody would
+// always be granted, and its sender would never learn it.
+func (q *asked) named(action limit.Action) *protocol.Error {
+	switch {
+	case action == limit.Frame:
+		return protocol.BadField("action", "anything but frame, which only a socket spends", q.Action)
+	case action == limit.Connect && q.Addr == "":
+		return protocol.BadField("addr", "the address that connects", "")
+	case action == limit.API && q.Key == "" && q.Addr == "":
+		return protocol.BadField("key", "the API client, or addr", "")
+	case action != limit.Connect && action != limit.API && q.Room == "" && q.User == "":
+		return protocol.BadField("room", "a room, a user or both", "")
+	}
+	return nil
 }
 
 // acquire returns the subjects that no room or user owns, and how to give them back. release is never nil.
@@ -106,6 +122,9 @@ func (a *API) checkLimits(w http.ResponseWriter, r *http.Request, _ call) {
 		return
 	}
 	req, err := q.request()
+	if err == nil {
+		err = q.named(req.Action)
+	}
 	if err != nil {
 		a.refuse(w, r, err)
 		return

@@ -274,6 +274,10 @@ func (a *API) previewRules(w http.ResponseWriter, r *http.Request, _ call) {
 		return
 	}
 	report, err := a.preview(r.Context(), a.book.Current().Compiled(), proposed)
+	if busy := (*protocol.Error)(nil); errors.As(err, &busy) {
+		a.refuse(w, r, busy)
+		return
+	}
 	if err != nil {
 		a.fail(w, r, "preview limits", err)
 		return

@@ -12,10 +12,10 @@ import (
 	"liveroom/limit"
 )
 
-// Book undoes a set. It puts the one before version in force again if version still is, by the store's compare-and-set;
-// an error is tried again at the next check while the watch lasts. *rulebook.Book is one.
+// Book undoes a set. It puts version to in force again if version still is, by the store's compare-and-set; an error is
+// tried again at the next check while the watch lasts. *rulebook.Book is one.
 type Book interface {
-	GuardRollback(ctx context.Context, version uint64, why string) error
+	GuardRollback(ctx context.Context, version, to uint64, why string) error
 }
 
 // Source gives the traffic in [from, to): a Recorder's Between, or several nodes' merged.
@@ -116,9 +116,11 @@ type Guard struct {
 	cfg  GuardConfig
 	news chan watching
 
-	// mu guards state; it is a leaf.
+	// mu guards what follows; it is a leaf.
 	mu    sync.Mutex
 	state Watch
+	// base is what the watch under way compares with; nil when none is.
+	base *limit.Rules
 }
 
 // watching is a watch under way, owned by Run.
@@ -137,20 +139,24 @@ func NewGuard(cfg GuardConfig) (*Guard, error) {
 	return &Guard{cfg: cfg, news: make(chan watching, 1), state: Watch{State: StateIdle}}, nil
 }
 
-// Watch begins to watch published, which came into force at an instant in place of previous. A watch under way ends. It
-// does not block, and must be called on one node only, the one that published. Call it for what people publish and roll
+// Watch begins to watch published, which came into force at an instant in place of previous. A watch under way ends, but
+// what it compared with stays: the set that it watched has not proved itself, and a second bad set on top of a first would
+// look harmless beside it. It does not block, and must be called on one node only, the one that published. Call it for what people publish and roll
 // back to, not for what the guard itself put in force.
 func (g *Guard) Watch(previous, published *limit.Rules, at time.Time) {
-	w := watching{old: previous, new: published, at: at}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.base == nil {
+		g.base = previous
+	}
+	w := watching{old: g.base, new: published, at: at}
 	select {
 	case <-g.news:
 	default:
 	}
 	g.news <- w // has room: only Watch sends, under mu
 	g.state = Watch{
-		State: StateWaiting, Version: published.Version(), Previous: previous.Version(),
+		State: StateWaiting, Version: published.Version(), Previous: w.old.Version(),
 		Since: at.UTC(), Until: at.Add(g.cfg.Watch).UTC(),
 	}
 }
@@ -197,7 +203,7 @@ func (g *Guard) check(ctx context.Context, w *watching, now time.Time) bool {
 	}
 	if beyond {
 		s.State = StateBeyond
-		switch e := g.cfg.Book.GuardRollback(ctx, uint64(s.Version), s.Why); {
+		switch e := g.cfg.Book.GuardRollback(ctx, uint64(s.Version), uint64(s.Previous), s.Why); {
 		case e == nil:
 			s.State = StateRolledBack
 		case g.cfg.Superseded(e):
@@ -213,7 +219,7 @@ func (g *Guard) check(ctx context.Context, w *watching, now time.Time) bool {
 	if err != nil {
 		s.Err = err.Error()
 	}
-	if !g.publish(s) {
+	if !g.publish(s, over) {
 		return true
 	}
 	if over {
@@ -222,14 +228,17 @@ func (g *Guard) check(ctx context.Context, w *watching, now time.Time) bool {
 	return over
 }
 
-// publish shows the state unless another watch has begun.
-func (g *Guard) publish(s Watch) bool {
+// publish shows the state, the last one when over, unless another watch has begun.
+func (g *Guard) publish(s Watch, over bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.news) > 0 {
 		return false
 	}
 	g.state = s
+	if over {
+		g.base = nil
+	}
 	return true
 }
 

@@ -21,12 +21,13 @@ type shelf struct {
 	old    func(version int64) *limit.Rules
 	undone []string
 	at     time.Time
-	fail   int // calls that fail first
+	to     uint64 // what the last rollback went back to
+	fail   int    // calls that fail first
 }
 
 var errBroken = errors.New("the store is away")
 
-func (b *shelf) GuardRollback(_ context.Context, version uint64, why string) error {
+func (b *shelf) GuardRollback(_ context.Context, version, to uint64, why string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.fail > 0 {
@@ -37,7 +38,7 @@ func (b *shelf) GuardRollback(_ context.Context, version uint64, why string) err
 		return errors.New("another version is in force")
 	}
 	b.gate.Swap(b.old(int64(version) + 1))
-	b.undone, b.at = append(b.undone, why), time.Now()
+	b.undone, b.at, b.to = append(b.undone, why), time.Now(), to
 	return nil
 }
 
@@ -143,6 +144,32 @@ func TestAThresholdOneDigitTooLow(t *testing.T) {
 		}
 		if l.gate.Rules().Version() != 3 {
 			t.Errorf("in force: %d", l.gate.Rules().Version())
+		}
+	})
+}
+
+// TestGuardSeesABadSetUnderAnother: a bad set on top of a bad one refuses nobody more than that; both are undone, back to
+// what was in force before the first.
+func TestGuardSeesABadSetUnderAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		var guard sync.WaitGroup
+		defer guard.Wait()
+		defer stop()
+		l := newLive(t, rules(t, 1, nil), 400)
+		guard.Go(func() { _ = l.guard.Run(ctx) })
+		l.talk(20 * time.Second)
+		l.publish(rules(t, 2, oneDigitTooLow(t)))
+		l.talk(3 * time.Second)
+		l.publish(rules(t, 3, oneDigitTooLow(t)))
+		l.talk(time.Minute)
+		if undone, _, _ := l.book.seen(); len(undone) != 1 || l.book.to != 1 {
+			t.Fatalf("undone %v, back to %d; state %+v", undone, l.book.to, l.guard.Watching())
+		}
+		// The next watch compares with what is in force then.
+		l.publish(rules(t, 5, nil))
+		if w := l.guard.Watching(); w.Previous != 4 {
+			t.Errorf("the watch after: %+v", w)
 		}
 	})
 }

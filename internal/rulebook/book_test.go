@@ -275,19 +275,23 @@ func TestGuardGoesBackOnlyFromItsVersion(t *testing.T) {
 	b := openBook(t, Config{Store: store, Published: func(before, after *Set) { told = append(told, before.Version, after.Version) }})
 	publish(t, b, 2)
 	publish(t, b, 3)
-	if err := b.GuardRollback(t.Context(), 2, "too late"); !errors.Is(err, ErrConflict) {
+	if err := b.GuardRollback(t.Context(), 2, 1, "too late"); !errors.Is(err, ErrConflict) {
 		t.Fatalf("somebody published since: %v", err)
 	}
-	if err := b.GuardRollback(t.Context(), 3, "refuses 40 % of users"); err != nil {
+	if err := b.GuardRollback(t.Context(), 3, 0, "refuses 40 % of users"); err != nil {
 		t.Fatal(err)
 	}
 	if c := b.Current(); c.Kind != KindGuard || c.Restores != 2 || burst(t, b) != 2 || !strings.Contains(c.Note, "40 %") {
 		t.Fatalf("%+v", c)
 	}
-	if err := b.GuardRollback(t.Context(), 1, "first"); !errors.Is(err, ErrNotFound) {
+	publish(t, b, 5)
+	if err := b.GuardRollback(t.Context(), 5, 1, "a bad set on top of a bad one"); err != nil || b.Current().Restores != 1 {
+		t.Fatalf("%v, %+v", err, b.Current())
+	}
+	if err := b.GuardRollback(t.Context(), 1, 0, "first"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("nothing before the first: %v", err)
 	}
-	if fmt.Sprint(told) != "[1 2 2 3 3 4]" {
+	if fmt.Sprint(told) != "[1 2 2 3 3 4 4 5 5 6]" {
 		t.Errorf("told of %v", told)
 	}
 }

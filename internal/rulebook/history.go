@@ -34,7 +34,7 @@ func (b *Book) History(ctx context.Context, before uint64, limit int) ([]*Set, e
 	if err != nil {
 		return nil, err
 	}
-	var sets []*Set
+	sets := []*Set{}
 	for _, r := range records {
 		if s, err := decode(r.Version, r.Time, r.Payload); err == nil {
 			sets = append(sets, s)

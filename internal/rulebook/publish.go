@@ -78,11 +78,17 @@ func (b *Book) Rollback(ctx context.Context, to, ifMatch uint64, author, note st
 	return b.restore(ctx, old, ifMatch, KindRollback, author, note)
 }
 
-// GuardRollback undoes version for the guard: it puts the newest readable set before it in force again, unless somebody
-// has published since.
-func (b *Book) GuardRollback(ctx context.Context, version uint64, why string) error {
+// GuardRollback undoes version for the guard: it puts version to in force again, or the newest readable one before version
+// when to can't be read (0: it never was stored), unless somebody has published since.
+func (b *Book) GuardRollback(ctx context.Context, version, to uint64, why string) error {
 	if b.cfg.Store == nil {
 		return ErrFileSource
+	}
+	if old, err := b.Version(ctx, to); err == nil {
+		_, err = b.restore(ctx, old, version, KindGuard, "guard", why)
+		return err
+	} else if !errors.Is(err, ErrNotFound) {
+		return err
 	}
 	records, err := b.cfg.Store.History(ctx, version, lookBack)
 	if err != nil {
