@@ -273,6 +273,9 @@ func TestChatIsRecoveredOnlyAsFarAsItIsKept(t *testing.T) {
 		if got := texts(v.at("danmaku")); len(got) != 10 || v.at("welcome")[0].Recovered.Chat {
 			t.Fatalf("want what is kept and recovered.chat false, have %q", got)
 		}
+		if v := w.join("demo", "gifts-only", resuming(protocol.Cursor{Gift: 1})); !v.at("welcome")[0].Recovered.Chat {
+			t.Fatal("no danmaku were asked for, and recovered.chat is false")
+		}
 		if v = w.join("demo", "d"); len(v.at("danmaku")) != 10 || v.at("welcome")[0].Cursor.Chat != now-1000 {
 			t.Fatalf("a newcomer: %+v", v.at("welcome")[0])
 		}

@@ -42,9 +42,10 @@ func (r *Room) welcome(ctx context.Context, m *Member, j *JoinRequest, v view) [
 	return out
 }
 
-// chatWhole reports whether a resuming client gets every danmaku since the last it saw.
+// chatWhole reports whether a resuming client gets every danmaku since the last it saw. One that names no instant asks for
+// none: every welcome gives an instant to come back with.
 func (v *view) chatWhole(resume *protocol.Cursor) bool {
-	return resume == nil || resume.Chat >= v.floor
+	return resume == nil || resume.Chat == 0 || resume.Chat >= v.floor
 }
 
 // missedGifts returns the room's gifts after the client's last one up to the one before its first live one, and whether
