@@ -95,7 +95,7 @@ const fullRetry = 5 * time.Second
 func (a *API) spend(r *http.Request, c caller, rt route) *protocol.Error {
 	now := a.gate.Now()
 	q := limit.Request{
-		Action: limit.API, Route: rt.pattern, Role: string(c.Role), User: c.User, Room: r.PathValue("room"), Addr: a.clientAddr(r),
+		Action: limit.API, Route: rt.method + " " + rt.pattern, Role: string(c.Role), User: c.User, Room: r.PathValue("room"), Addr: a.clientAddr(r),
 	}
 	entry, release, ok := a.subject(now, c, q.Addr)
 	if !ok {
@@ -104,6 +104,7 @@ func (a *API) spend(r *http.Request, c caller, rt route) *protocol.Error {
 	defer release()
 	d := a.gate.Decide(now, &q, entry)
 	if d.Verdict == limit.Allow {
+		pace(r.Context(), d.Delay)
 		return nil
 	}
 	err := &protocol.Error{Reason: protocol.ReasonRateLimited, Scope: d.Scope.String(), Rule: d.Rule}
@@ -111,6 +112,17 @@ func (a *API) spend(r *http.Request, c caller, rt route) *protocol.Error {
 		err.RetryAfter = limit.Jitter(d.RetryAfter)
 	}
 	return err
+}
+
+// pace holds a call back for a leaky bucket's delay, on the call's own goroutine, unless the caller goes away.
+func pace(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	select {
+	case <-time.After(min(d, room.LongestDelay)):
+	case <-ctx.Done():
+	}
 }
 
 func (a *API) subject(now limit.Instant, c caller, addr netip.Addr) (s *limit.Subject, release func(), ok bool) {

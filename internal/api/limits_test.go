@@ -1,0 +1,62 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	"liveroom/limit"
+	"liveroom/protocol"
+)
+
+func gateOf(t *testing.T, yaml string) *limit.Gate {
+	t.Helper()
+	spec, err := limit.Parse([]byte(yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := spec.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return limit.NewGate(rules, limit.NewClock())
+}
+
+// A route's rule is found by its method and template, whatever ids are in the path, and a leaky bucket paces its calls.
+func TestFaultRulesByRawURI(t *testing.T) {
+	w := newWorld(t, func(c *Config) {
+		c.Gate = gateOf(t, `
+rules:
+  - {name: one-room, action: "api:GET /rooms/{room}", scope: key, rate: 0, burst: 2}
+  - {name: paced, action: "api:POST /rooms/{room}/likes", scope: key, algorithm: leaky_bucket, rate: 20, burst: 2}
+  - {name: others, action: api, scope: key, rate: 0, burst: 3}
+`)
+	})
+	bearer := w.token(protocol.RoleService)
+	for i, path := range []string{"/rooms/a", "/rooms/b?rule=others", "/rooms/c", "/rooms/c/"} {
+		res, body := w.call(http.MethodGet, path, bearer, "")
+		if i == 2 && (res.StatusCode != 429 || body["rule"] != "one-room" || res.Header.Get("Retry-After") < "1") {
+			t.Errorf("the template's third call: %d %v", res.StatusCode, body)
+		}
+		if i != 2 && res.StatusCode == 429 {
+			t.Errorf("%s: %v", path, body)
+		}
+	}
+	start := time.Now()
+	for i := range 2 {
+		res, body := w.call(http.MethodPost, "/rooms/a/likes", bearer, `{"user":{"id":"u"},"id":"l`+strconv.Itoa(i)+`","count":1}`)
+		if res.StatusCode != 200 {
+			t.Errorf("like %d: %d %v", i, res.StatusCode, body)
+		}
+	}
+	if waited := time.Since(start); waited < 40*time.Millisecond {
+		t.Errorf("two calls at 20 a second took %v", waited)
+	}
+	// No rule is about this route: the one for all of the API is asked.
+	for i := range 4 {
+		if res, body := w.call(http.MethodGet, "/rooms", bearer, ""); (res.StatusCode == 429) != (i == 3) {
+			t.Errorf("call %d of a route without a rule: %d %v", i, res.StatusCode, body)
+		}
+	}
+}
