@@ -19,6 +19,29 @@ func (m *leaky) delay(c []int64, at int64) time.Duration {
 	return m.waitFor(ahead)
 }
 
+// paces tells whether what an answer grants has to queue: it takes from the
+// queue itself, not from the degrade bucket, and is not exempt.
+func (r *rule) paces(a *answer) bool {
+	return r.queue != nil && !r.shadow && a.cost > 0 && (r.fold || a.outcome == outcomeAllow)
+}
+
+// LongestDelay returns the longest Decision.Delay that the rule can impose, 0
+// unless it is a leaky bucket. The rule must be one that compiles.
+func (r *Rule) LongestDelay() time.Duration {
+	if r.Algorithm != leakyBucketName {
+		return 0
+	}
+	per, times := int64(r.Per), int64(1)
+	if per == 0 {
+		per = int64(time.Second)
+	}
+	for _, n := range r.Multiply {
+		times = max(times, n)
+	}
+	// All but one token of the role that has the most of them is ahead.
+	return time.Duration(scale(times*r.Burst-1, per, times*r.Rate, 1))
+}
+
 func (m *leaky) same(other meter) bool {
 	o, ok := other.(*leaky)
 	return ok && m.rate.same(&o.rate)

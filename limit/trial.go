@@ -95,7 +95,7 @@ func (t *trial) spend(q *Request, subjects []*Subject) {
 			if r.fold && !r.shadow {
 				a.cost = min(a.cost, t.counted)
 			}
-			if r.queue != nil && !r.shadow {
+			if r.paces(&a) {
 				t.delay = max(t.delay, r.queue.delay(cells[r.cell:], at))
 			}
 			r.spend(cells[r.cell:], at, &a)

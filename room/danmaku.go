@@ -28,6 +28,10 @@ func (r *Room) danmaku(now limit.Instant, p *policy, by *Speaker, req *protocol.
 		return protocol.Refuse(req.ID, limited(protocol.ReasonRateLimited, d))
 	}
 	defer r.release(now, by, limit.Danmaku, 1)
+	if err := r.pace(by, req.Op, d); err != nil {
+		by.user.unsay(by.place, mine, before)
+		return protocol.Refuse(req.ID, err)
+	}
 	m := protocol.Danmaku{
 		MID: r.hub.cfg.MIDs.Next(), User: protocol.User{ID: by.who.User, Name: by.who.Name, Role: by.who.Role},
 		Text: text, Color: req.Color, Mode: req.Mode, TS: r.hub.cfg.Now().UnixMilli(),

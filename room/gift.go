@@ -33,6 +33,9 @@ func (r *Room) gift(ctx context.Context, now limit.Instant, by *Speaker, req *pr
 	if d.Verdict != limit.Allow { // half a gift is none
 		return protocol.Refuse(req.ID, limited(protocol.ReasonRateLimited, d))
 	}
+	if err := r.pace(by, req.Op, d); err != nil {
+		return protocol.Refuse(req.ID, err)
+	}
 	g := protocol.Gift{
 		User: protocol.User{ID: by.who.User, Name: by.who.Name, Role: by.who.Role},
 		Gift: req.Gift, Count: req.Count, TS: r.hub.cfg.Now().UnixMilli(),

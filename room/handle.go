@@ -10,7 +10,7 @@ import (
 
 // Handle admits, degrades or refuses one request and returns its one answer. The op is danmaku, gift, like or moderate;
 // any other is a bad_request. A gift waits for the ledger, at most [Config.GiftTimeout]; moderation for the store of
-// settings; nothing else blocks. The same id of the same user gets the first answer again.
+// settings; what a leaky bucket paces waits for its turn, at most [LongestDelay]; nothing else blocks. The same id of the same user gets the first answer again.
 func (r *Room) Handle(ctx context.Context, by *Speaker, req *protocol.Request) protocol.Ack {
 	switch req.Op {
 	case protocol.OpDanmaku, protocol.OpGift, protocol.OpLike, protocol.OpModerate:

@@ -12,6 +12,9 @@ func (r *Room) tap(now limit.Instant, by *Speaker, req *protocol.Request) protoc
 		return protocol.Refuse(req.ID, limited(protocol.ReasonRateLimited, d))
 	}
 	defer r.release(now, by, limit.Like, int64(req.Count))
+	if err := r.pace(by, req.Op, d); err != nil {
+		return protocol.Refuse(req.ID, err)
+	}
 	r.like(d.Counted)
 	ack := protocol.Ack{ID: req.ID, Code: protocol.OK, TS: r.hub.cfg.Now().UnixMilli()}
 	if d.Verdict == limit.Degrade {

@@ -8,6 +8,7 @@ import (
 
 	"liveroom/limit"
 	"liveroom/protocol"
+	"liveroom/room"
 )
 
 // askable lists, for the actions that this server asks few scopes about, which those are. A rule for another scope would
@@ -17,7 +18,10 @@ var askable = map[string][]string{
 	limit.Connect.String(): {limit.ScopeIP.String(), limit.ScopeNet.String()},
 }
 
-// checkAskable returns a fault for each rule, or part of one, that this server would never ask, and for a set of none: an
+// unpaced lists the actions that this server answers at once, so that a leaky bucket would pace nothing.
+var unpaced = []string{limit.Frame.String(), limit.Connect.String(), limit.Join.String()}
+
+// checkAskable returns a fault for each rule, or part of one, that this server would never ask or could not obey, and for a set of none: an
 // empty body or a file cut short must not lift every limit in the middle of a show.
 func checkAskable(rules []limit.Rule) limit.Faults {
 	var faults limit.Faults
@@ -32,6 +36,12 @@ func checkAskable(rules []limit.Rule) limit.Faults {
 			if scopes, few := askable[action]; few && !slices.Contains(scopes, r.Scope) {
 				fault("scope", "%q is never asked about %s; want %s", r.Scope, action, strings.Join(scopes, " or "))
 			}
+			if r.LongestDelay() > 0 && slices.Contains(unpaced, action) {
+				fault("algorithm", "%s is answered at once, a leaky_bucket would pace nothing; take token_bucket", action)
+			}
+		}
+		if d := r.LongestDelay(); d > room.LongestDelay {
+			fault("burst", "would hold a message back for up to %v; want at most %v: a smaller burst or a higher rate", d, room.LongestDelay)
 		}
 		if id := strings.ReplaceAll(r.Room, "*", "x"); id != "" && protocol.CheckRoom("room", id) != nil {
 			fault("room", "no room is called that; want letters, digits, _, -, and * for any of them, have %.80q", r.Room)
