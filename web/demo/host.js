@@ -90,6 +90,7 @@ class Desk {
     const title = body.title || this.#room;
     document.title = `${title} · ${this.#page.language.text("host.title")}`;
     $("title").textContent = title;
+    $("room-title").placeholder = this.#room;
     dressFace($("face"), portray({ id: this.#room, name: title }));
     this.#showLimited(readRefusals(body));
     this.#showQuota(readQuota(body));

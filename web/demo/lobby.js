@@ -53,7 +53,7 @@ class Lobby {
     if (this.#rooms === null) return;
     const rooms = this.#rooms;
     $("nobody").hidden = rooms.length > 0;
-    $("total").textContent = rooms.length > 0 ? this.#language.text("lobby.total", { n: this.#language.compact(totalOnline(rooms)), rooms: rooms.length }) : "";
+    $("total").textContent = rooms.length > 0 ? this.#total(rooms) : "";
     for (const [id, tile] of this.#tiles) {
       if (rooms.some((room) => room.id === id)) continue;
       tile.item.remove();
@@ -64,6 +64,11 @@ class Lobby {
       this.#fill(tile, room);
       if ($("rooms").children[place] !== tile.item) $("rooms").insertBefore(tile.item, $("rooms").children[place] ?? null);
     });
+  }
+
+  #total(rooms) {
+    const count = this.#language.text("lobby.count", { n: rooms.length });
+    return this.#language.text("lobby.total", { n: this.#language.compact(totalOnline(rooms)), rooms: count });
   }
 
   #makeTile(room) {

@@ -12,6 +12,7 @@ test("rooms by size, odd ones left out", () => {
   const rooms = readRooms({ rooms: [{ id: "b", online: 5 }, { id: "a", online: 5, title: "A", rates: { danmaku: 2 } }, null, {}, { id: "c", online: -3, closed: true }] });
   assert.deepEqual(rooms.map((r) => [r.id, r.title, r.online, r.danmaku, r.closed]), [["a", "A", 5, 2, false], ["b", "b", 5, 0, false], ["c", "c", 0, 0, true]]);
   assert.equal(totalOnline(rooms), 10);
+  assert.deepEqual(readRooms({ rooms: [{ id: "room10" }, { id: "room2" }] }).map((room) => room.id), ["room2", "room10"]);
   for (const body of [null, undefined, {}, { rooms: 7 }]) assert.deepEqual(readRooms(body), []);
 });
 

@@ -61,6 +61,9 @@ test("numbers, plurals and waits follow the language", () => {
   assert.equal(language("en").text("room.newMessages", { n: 1 }), "1 new message");
   assert.equal(language("en").text("room.newMessages", { n: 1200 }), "1,200 new messages");
   assert.equal(language("zh").text("room.newMessages", { n: 1 }), "1 条新消息");
+  assert.equal(language("en").text("lobby.count", { n: 1 }), "1 room");
+  assert.equal(language("en").text("lobby.count", { n: 12 }), "12 rooms");
+  assert.equal(language("en").text("room.likes", { n: 1 }), "1 like");
   assert.equal(language("zh").compact(12_834), "1.3万");
   assert.equal(language("en").duration(1), "1 s");
   assert.equal(language("en").duration(600_000), "10 min");
