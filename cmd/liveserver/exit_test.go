@@ -84,6 +84,9 @@ func TestSubcommands(t *testing.T) {
 	if out, code := try("check", "-config", write(t, "addr: 9\nrooms: {tick: 0s}\n")); code != 2 || strings.Count(out, "\n") != 2 {
 		t.Errorf("check of two faults: %d %s", code, out)
 	}
+	if out, code := try("token", "-help"); code != 0 || !strings.Contains(out, "-ttl") || strings.Contains(out, "-drain-timeout") {
+		t.Errorf("token -help: code %d, output %q", code, out)
+	}
 	if out, code := try("-help"); code != 0 || !strings.Contains(out, "-drain-timeout") {
 		t.Errorf("help: %d %s", code, out)
 	}

@@ -34,7 +34,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 		return config.Faults{{Path: "command", Allowed: "serve, token, check or version", Received: fmt.Sprintf("%q", command)}}
 	}
 	if errors.Is(err, config.ErrHelp) {
-		usage(stdout)
+		if command == "token" {
+			tokenUsage(stdout)
+		} else {
+			usage(stdout)
+		}
 		return nil
 	}
 	return err

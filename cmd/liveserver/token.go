@@ -52,6 +52,20 @@ func printToken(ctx context.Context, args []string, stdout io.Writer, environ []
 	return err
 }
 
+func tokenUsage(w io.Writer) {
+	fmt.Fprint(w, `liveserver token prints a token, signed with the server's secret.
+
+  -role viewer|host|moderator|service|admin   default viewer
+  -sub USER      the user's id, A-Z a-z 0-9 _ . : @ -; default: the role
+  -name NAME     shown to others; default: the id
+  -rooms A,B     rooms of a host or moderator, '*' for all
+  -ttl DURATION  how long it is good for, default 12h
+
+The secret is the running server's: say the same -data-dir (default data), -config or LIVEROOM_AUTH_SECRET as it has.
+All settings: liveserver -help.
+`)
+}
+
 // newAuthority makes the authority over tokens; without a configured secret it keeps one in the data directory. jwks is
 // the key set to verify by, "" for none.
 func newAuthority(ctx context.Context, cfg config.Config, jwks string, log *slog.Logger) (*token.Authority, error) {
