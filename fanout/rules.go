@@ -65,7 +65,10 @@ func (f *Fabric) RulesHistory(ctx context.Context, before uint64, limit int) ([]
 	}
 	if before == 0 {
 		newest, ok, err := f.LastRules(ctx)
-		if err != nil || !ok {
+		if err == nil && !ok {
+			newest.Version, err = f.lastVersion(ctx)
+		}
+		if err != nil || newest.Version == 0 {
 			return nil, err
 		}
 		before = newest.Version + 1
@@ -85,6 +88,18 @@ func (f *Fabric) RulesHistory(ctx context.Context, before uint64, limit int) ([]
 		}
 	}
 	return out, nil
+}
+
+// lastVersion is that of the newest set ever stored, 0 when there was none. It may be gone: a damaged block on a disk takes
+// its messages along, and those before them are still there to go back to.
+func (f *Fabric) lastVersion(ctx context.Context) (uint64, error) {
+	ctx, cancel := f.storeContext(ctx)
+	defer cancel()
+	s, err := f.js.Stream(ctx, rulesStream)
+	if err != nil {
+		return 0, fmt.Errorf("%w: limits: %w", storeFailure(err), err)
+	}
+	return s.CachedInfo().State.LastSeq, nil
 }
 
 // FollowRules calls h with the newest set, once at first and then whenever it is another one, until stop is called.

@@ -1,8 +1,12 @@
 package fanout
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -59,6 +63,44 @@ func TestRulesAreVersioned(t *testing.T) {
 		if _, err := f.Rules(ctx, none); !errors.Is(err, ErrNotFound) {
 			t.Errorf("version %d: %v", none, err)
 		}
+	}
+}
+
+// TestRulesWithoutTheNewest: a damaged disk took the newest set; those before it are there to go back to, and the next one
+// still follows it.
+func TestRulesWithoutTheNewest(t *testing.T) {
+	ctx, dir := testContext(t), t.TempDir()
+	f := openUnclosed(t, Config{NodeID: "n1", DataDir: dir})
+	for v := range uint64(3) {
+		if _, err := f.PublishRules(ctx, fmt.Appendf(nil, "set %d", v+1), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closeNow(t, f)
+	damaged := 0
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".blk" {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if at := bytes.LastIndex(raw, []byte("set 3")); err == nil && at >= 0 {
+			damaged++
+			raw[at] = 'x'
+			err = os.WriteFile(path, raw, 0o600)
+		}
+		return err
+	})
+	if err != nil || damaged != 1 {
+		t.Fatalf("%d files damaged, %v", damaged, err)
+	}
+
+	f = open(t, Config{NodeID: "n1", DataDir: dir})
+	history, err := f.RulesHistory(ctx, 0, 2)
+	if err != nil || len(history) == 0 || history[0].Version != 2 {
+		t.Errorf("history %v, %v", history, err)
+	}
+	if got, err := f.PublishRules(ctx, []byte("set 4"), 3); err != nil || got != 4 {
+		t.Errorf("version %d, %v", got, err)
 	}
 }
 
