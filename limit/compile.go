@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// maxVersion leaves room to count on, and is exact in every JSON reader.
+const maxVersion = 1 << 53
+
 // Compile checks the whole set and makes it ready for a Gate. The error is
 // Faults, all of them. An action without a rule for everybody gets the default
 // rule, so that nothing passes because nobody thought of it.
@@ -18,8 +21,8 @@ func (s *Spec) Compile() (*Rules, error) {
 		routes:  map[string]*lists{},
 		byName:  map[string]*rule{},
 	}
-	if s.Version < 0 {
-		faults.add("version", "want 0 or more, have %d", s.Version)
+	if s.Version < 0 || s.Version > maxVersion {
+		faults.add("version", "want 0 to %d, have %d", int64(maxVersion), s.Version)
 	}
 	if len(s.Rules) > maxRules {
 		faults.add("rules", "want at most %d, have %d", maxRules, len(s.Rules))

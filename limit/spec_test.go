@@ -27,6 +27,7 @@ func TestFaultsOfASet(t *testing.T) {
 		}},
 		{"not YAML", "rules: [", []string{": "}},
 		{"not a mapping", "7", []string{": a mapping"}},
+		{"a version that leaves no room", "version: 9223372036854775807\nrules: []", []string{"version: 0 to"}},
 		{"two documents", "rules: []\n---\nrules: []\n", []string{": more than one document"}},
 		{"numbers", `
 rules:

@@ -288,10 +288,18 @@ func TestGuardGoesBackOnlyFromItsVersion(t *testing.T) {
 	if err := b.GuardRollback(t.Context(), 5, 1, "a bad set on top of a bad one"); err != nil || b.Current().Restores != 1 {
 		t.Fatalf("%v, %+v", err, b.Current())
 	}
+	if _, err := store.Publish(t.Context(), []byte("damaged"), 6); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, b, 8)
+	publish(t, b, 9)
+	if err := b.GuardRollback(t.Context(), 9, 7, "what it went back to can't be read"); err != nil || b.Current().Restores != 6 {
+		t.Fatalf("%v, %+v", err, b.Current())
+	}
 	if err := b.GuardRollback(t.Context(), 1, 0, "first"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("nothing before the first: %v", err)
 	}
-	if fmt.Sprint(told) != "[1 2 2 3 3 4 4 5 5 6]" {
+	if fmt.Sprint(told) != "[1 2 2 3 3 4 4 5 5 6 6 8 8 9 9 10]" {
 		t.Errorf("told of %v", told)
 	}
 }

@@ -78,29 +78,27 @@ func (b *Book) Rollback(ctx context.Context, to, ifMatch uint64, author, note st
 	return b.restore(ctx, old, ifMatch, KindRollback, author, note)
 }
 
-// GuardRollback undoes version for the guard: it puts version to in force again, or the newest readable one before version
-// when to can't be read (0: it never was stored), unless somebody has published since.
+// GuardRollback undoes version for the guard, unless somebody has published since: it puts the newest readable set up to
+// version to in force again, since what came between is under suspicion, too. 0, a set that never was stored, is the one
+// before version.
 func (b *Book) GuardRollback(ctx context.Context, version, to uint64, why string) error {
 	if b.cfg.Store == nil {
 		return ErrFileSource
 	}
-	if old, err := b.Version(ctx, to); err == nil {
-		_, err = b.restore(ctx, old, version, KindGuard, "guard", why)
-		return err
-	} else if !errors.Is(err, ErrNotFound) {
-		return err
+	if to == 0 || to >= version {
+		to = version - 1
 	}
-	records, err := b.cfg.Store.History(ctx, version, lookBack)
+	records, err := b.cfg.Store.History(ctx, to+1, lookBack)
 	if err != nil {
 		return err
 	}
 	for _, r := range records {
-		if old, err := decode(r.Version, r.Time, r.Payload); err == nil {
+		if old, err := decode(r.Version, r.Time, r.Payload); err == nil && r.Version <= to {
 			_, err = b.restore(ctx, old, version, KindGuard, "guard", why)
 			return err
 		}
 	}
-	return fmt.Errorf("%w: nothing came before version %d", ErrNotFound, version)
+	return fmt.Errorf("%w: nothing came before version %d", ErrNotFound, to+1)
 }
 
 func (b *Book) restore(ctx context.Context, old *Set, ifMatch uint64, kind Kind, author, note string) (*Set, error) {
