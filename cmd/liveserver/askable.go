@@ -21,7 +21,8 @@ var askable = map[string][]string{
 // unpaced lists the actions that this server answers at once, so that a leaky bucket would pace nothing.
 var unpaced = []string{limit.Frame.String(), limit.Connect.String(), limit.Join.String()}
 
-// checkAskable returns a fault for each rule, or part of one, that this server would never ask or could not obey, and for a set of none: an
+// checkAskable returns a fault for each rule, or part of one, that this server would never ask or could not obey, and for
+// a set of none: an
 // empty body or a file cut short must not lift every limit in the middle of a show.
 func checkAskable(rules []limit.Rule) limit.Faults {
 	var faults limit.Faults

@@ -172,9 +172,9 @@ func TestExplainCheckAndReset(t *testing.T) {
 	}
 }
 
-// TestALowThresholdIsSeenBeforeAndUndoneAfter is the story of the article: somebody sets a threshold far too low. The
+// TestFaultAThresholdMistakeNobodySees is the story of the article: somebody sets a threshold far too low. The
 // preview says so, publishing needs an override, and when it is forced the guard undoes it.
-func TestALowThresholdIsSeenBeforeAndUndoneAfter(t *testing.T) {
+func TestFaultAThresholdMistakeNobodySees(t *testing.T) {
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	service := tokenFor(t, dir, "-role", "service")
