@@ -22,7 +22,7 @@ export default {
   "admin.now": "a second, now",
   "admin.ago": "a second, {t} ago",
   "admin.topRules": "Rules that refuse most",
-  "admin.topRulesHint": "Requests of the last 10 minutes on this node. Pick a rule to see its chart.",
+  "admin.topRulesHint": "Requests on this node since you opened this page, 10 minutes at most. Pick a rule to see its chart.",
   "admin.course": "Course",
   "admin.share": "Share refused",
   "admin.wouldLose": "+{n} in shadow",

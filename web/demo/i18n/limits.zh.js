@@ -22,7 +22,7 @@ export default {
   "admin.now": "每秒，现在",
   "admin.ago": "每秒，{t}前",
   "admin.topRules": "拒绝最多的规则",
-  "admin.topRulesHint": "本节点最近 10 分钟的请求数。点规则看它的曲线。",
+  "admin.topRulesHint": "打开本页以来（至多 10 分钟）本节点的请求数。点规则看它的曲线。",
   "admin.course": "走势",
   "admin.share": "拒绝占比",
   "admin.wouldLose": "影子 +{n}",
