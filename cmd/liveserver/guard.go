@@ -51,7 +51,7 @@ func (n *node) replay(ctx context.Context, today, proposed *limit.Rules) (*previ
 		return nil, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(replayPatience), Detail: "another preview is being computed"}
 	}
 	now := time.Now()
-	traffic, err := n.recorder.Source()(ctx, now.Add(-previewWindow), now)
+	traffic, err := n.recorder.Source()(ctx, now.Add(-previewWindow), now.Add(time.Second)) // an end to come, so that the last step is not cut off
 	if err != nil {
 		return nil, err
 	}
