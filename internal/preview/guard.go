@@ -284,39 +284,69 @@ func (g *Guard) play(ctx context.Context, w *watching, now time.Time) error {
 // two once in every second watch of a set right at the bound.
 const guardZ = 3
 
-// judge compares distinct users. It is the paired difference: those refused by the new set alone less those by the old set
-// alone, so that what both do alike is no noise.
+// judge compares distinct users: of all actions together, and of each that enough users were seen with, since those who
+// chat by the thousand would hide that every gift is refused. It is the paired difference: those refused by the new set
+// alone less those by the old set alone, so that what both do alike is no noise.
 func (g *Guard) judge(d *duel, s *Watch) bool {
-	var newly, spared float64
+	var all pairs
+	byAction := make([]pairs, len(d.lines.keys))
 	d.counted(func(u *soul) {
-		s.Users++
-		was, is := u.stat.refused[today] > 0, u.stat.refused[proposed] > 0
-		if is {
-			s.Refused++
-		}
-		if was {
-			s.WouldRefuse++
-		}
-		switch {
-		case is && !was:
-			newly++
-		case was && !is:
-			spared++
+		all.add(&u.stat)
+		for i := range u.byLine {
+			byAction[u.byLine[i].line].add(&u.byLine[i].stat)
 		}
 	})
-	if s.Users == 0 {
+	s.Users, s.Refused, s.WouldRefuse = all.users, all.is, all.was
+	if all.users == 0 {
 		return false
 	}
-	n := float64(s.Users)
-	excess := newly - spared
-	spread := math.Sqrt(max(newly+spared-excess*excess/n, 0)) * math.Sqrt(1-share(d.level))
-	if enough := s.Users >= int64(g.cfg.Users); enough {
+	if all.users >= int64(g.cfg.Users) {
 		s.State = StateWithin
 	}
-	if excess < float64(g.cfg.Users) || (excess-guardZ*spread)/n <= g.cfg.Share {
+	what := "something"
+	worst, beyond := all, g.beyond(&all, d.level)
+	for i, key := range d.lines.keys {
+		if p := &byAction[i]; !beyond && !key.rule && p.users >= enoughUsers && g.beyond(p, d.level) {
+			what, worst, beyond = key.name, *p, true
+		}
+	}
+	if !beyond {
 		return false
 	}
-	s.Why = fmt.Sprintf("version %d refused %d of %d users something within %v of its publish, version %d would have refused %d; the bound is %s more",
-		s.Version, s.Refused, s.Users, time.Duration(d.fedTo-d.count).Round(time.Second), s.Previous, s.WouldRefuse, percent(g.cfg.Share))
+	s.Why = fmt.Sprintf("version %d refused %d of %d users %s within %v of its publish, version %d would have refused %d; the bound is %s more",
+		s.Version, worst.is, worst.users, what, time.Duration(d.fedTo-d.count).Round(time.Second), s.Previous, worst.was, percent(g.cfg.Share))
 	return true
+}
+
+// pairs counts users by what the two sets did to them.
+type pairs struct {
+	users, is, was int64 // seen; refused something by the new set; by the old one
+	newly, spared  float64
+}
+
+func (p *pairs) add(st *stat) {
+	if st.n == 0 {
+		return
+	}
+	p.users++
+	was, is := st.refused[today] > 0, st.refused[proposed] > 0
+	if is {
+		p.is++
+	}
+	if was {
+		p.was++
+	}
+	switch {
+	case is && !was:
+		p.newly++
+	case was && !is:
+		p.spared++
+	}
+}
+
+// beyond reports whether the new set refuses more users than the bound allows, noise aside.
+func (g *Guard) beyond(p *pairs, level uint32) bool {
+	n, excess := float64(p.users), p.newly-p.spared
+	spread := math.Sqrt(max(p.newly+p.spared-excess*excess/n, 0)) * math.Sqrt(1-share(level))
+	return excess >= float64(g.cfg.Users) && (excess-guardZ*spread)/n > g.cfg.Share
 }

@@ -199,6 +199,39 @@ func TestGuardKeepsWhatRefusesNobodyMore(t *testing.T) {
 	})
 }
 
+// TestGuardSeesRefusedGiftsAmongMuchChat: a set that refuses every gift is undone, though those who give are few among
+// those who chat.
+func TestGuardSeesRefusedGiftsAmongMuchChat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		var guard sync.WaitGroup
+		defer guard.Wait()
+		defer stop()
+		l := newLive(t, rules(t, 1, nil), 1200)
+		guard.Go(func() { _ = l.guard.Run(ctx) })
+		give := func() {
+			for i := range 40 {
+				l.ask(l.viewers[i], nil, limit.Gift, 1, "demo")
+			}
+		}
+		l.talk(8 * time.Second)
+		give()
+		l.publish(rules(t, 2, func(s *limit.Spec) {
+			r := rule(t, s, "gift-user")
+			r.Rate, r.Burst = 0, 1
+		}))
+		for range 3 {
+			l.talk(8 * time.Second)
+			give()
+		}
+		l.talk(8 * time.Second)
+		undone, _, _ := l.book.seen()
+		if len(undone) != 1 || !strings.Contains(undone[0], "40 users gift") {
+			t.Errorf("undone %v, %+v", undone, l.guard.Watching())
+		}
+	})
+}
+
 func TestGuardWaitsForTraffic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
