@@ -18,6 +18,7 @@ type tick struct {
 	unshown int           // danmaku in batch, which are the newest of the history
 	missed  int           // danmaku that found the batch full
 	flushed limit.Instant // when the last flush began
+	took    time.Duration // by the last flush
 
 	running bool          // a runner exists
 	sleeps  limit.Instant // until when it will not look by itself
@@ -40,8 +41,17 @@ func (r *Room) addLocked(c protocol.Class, event []byte, ts int64) {
 	if ts != 0 {
 		r.tick.stamps = append(r.tick.stamps, ts)
 	}
-	r.pokeLocked(r.tick.flushed.Add(r.hub.cfg.Tick))
+	r.pokeLocked(r.tick.flushed.Add(r.tickLengthLocked()))
 }
+
+// tickLengthLocked is the shortest time between the beginnings of two flushes: what is configured, and longer when the
+// last flush took longer than that.
+func (r *Room) tickLengthLocked() time.Duration {
+	return max(r.hub.cfg.Tick, min(r.tick.took, maxTick))
+}
+
+// maxTick bounds what ticks stretch to.
+const maxTick = time.Second
 
 // pokeLocked makes a runner look at the room at due or before.
 func (r *Room) pokeLocked(due limit.Instant) {
@@ -98,7 +108,7 @@ func (r *Room) turn() (wait time.Duration, more bool) {
 		r.mu.Unlock()
 		return 0, false
 	}
-	if due = max(due, t.flushed.Add(cfg.Tick)); now < due {
+	if due = max(due, t.flushed.Add(r.tickLengthLocked())); now < due {
 		t.sleeps = due
 		r.mu.Unlock()
 		return due.Sub(now), true
@@ -126,6 +136,7 @@ func (r *Room) turn() (wait time.Duration, more bool) {
 
 	r.mu.Lock()
 	r.audience.thaw()
+	t.took = r.hub.gate.Now().Sub(now)
 	r.mu.Unlock()
 	clear(t.snapshot)
 	return 0, true
