@@ -1,0 +1,162 @@
+package limit
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Store keeps the levels that several nodes share. A Cluster is its one caller;
+// package redisstore implements it over Redis. It is safe for concurrent use.
+type Store interface {
+	// Shard names the server that has a key, so that calls to one server go
+	// out together and one server's silence does not stop the others. It does
+	// no I/O. Names are few, and stable while the servers are.
+	Shard(key string) string
+	// Do sends all calls, which are of one shard, together and sets each
+	// call's Reply or Err. It returns when ctx ends at the latest.
+	Do(ctx context.Context, calls []*Call)
+	// Beat asks a shard how it is. The answer changes whenever the shard may
+	// have lost what it was told: after a restart, after a fail-over.
+	Beat(ctx context.Context, shard string) (life string, err error)
+	// Shards names all servers.
+	Shards() []string
+}
+
+// ErrStale is the Err of a call that the store had answered before, or that
+// was overtaken by a later one of the same node and key. It had no effect.
+var ErrStale = errors.New("limit: the call was overtaken")
+
+// Op is what a Call wants.
+type Op uint8
+
+// The operations. Each is one atomic step on one key.
+const (
+	// OpDraw asks for tokens to hold and to spend. It also tells what became
+	// of those that were granted before, and gives back what is not needed.
+	OpDraw Op = iota
+	// OpClaim asks for the whole bucket: it is granted when no other node
+	// holds any of it, and then the node fills and spends it by itself until
+	// it gives it back. Only buckets can be claimed.
+	OpClaim
+	// OpGive gives a claimed bucket back, at Call.Level.
+	OpGive
+	// OpSlot takes one of a concurrency rule's slots, until Call.Lease is over
+	// or OpFree gives it back. Call.Seq names the slot.
+	OpSlot
+	OpFree
+)
+
+// String returns the name that metrics use.
+func (o Op) String() string {
+	return nameOf([]string{"draw", "claim", "give", "slot", "free"}, int(o))
+}
+
+// Kind is how a key counts.
+type Kind uint8
+
+// The kinds. A sliding window or log counts what was granted during its length
+// and the lease, so that what was used within any length is within the size.
+const (
+	KindBucket Kind = iota
+	KindFixed
+	KindSliding
+	KindLog
+	KindSlots
+)
+
+// Terms are the numbers of a rule, the same from every node that has the same
+// rule set. Amounts are in shares, of which a token has a whole number. The
+// store keeps the terms of the latest call: the level it had goes on, at most
+// the new size.
+type Terms struct {
+	Kind Kind
+	// Size is the burst or the quota, in shares, 1 to 1<<40.
+	Size int64
+	// Num shares are refilled in Den microseconds; lowest terms; Num may be 0.
+	// Size*Den is at most 1<<52, so that a double counts it exactly. Buckets.
+	Num, Den int64
+	// Start is what a key holds that nobody has asked before, in shares.
+	Start int64
+	// Length is the window's. Not for buckets.
+	Length time.Duration
+}
+
+// Call is one step on one key, with its answer.
+type Call struct {
+	Op  Op
+	Key string
+	// Node is who asks: unique to this key, process and lease, so that its
+	// Seq and Received begin at 0 once only.
+	Node string
+	// Seq grows with each call of Node to this key. The same Seq sent again
+	// has the same answer and no second effect; an older one is ErrStale.
+	Seq int64
+	// Tiers are the terms by audience, one when the rule has none; Want is the
+	// tier that the audience asks for by itself, Stay is false when it is
+	// beyond the bounds of the tier in force by the margin: see Reply.Tier.
+	Tiers []Terms
+	Want  int
+	Stay  bool
+
+	// Received is the sum of all grants that Node has heard of. Where the
+	// store has heard of less, it has lost some and debits them now, at most
+	// what could have been granted; where of more, a reply was lost and what
+	// it granted goes back, unless it has expired.
+	Received int64
+	// Hold is what Node keeps of its grants, Return what it gives back, unless
+	// it has expired; the rest is spent.
+	Hold, Return int64
+	// Debt is what was spent without asking while the store was away.
+	Debt int64
+	// Ask is what Node wants, Least the smallest part it can use. A grant is
+	// between them or 0. Level is what OpGive gives back.
+	Ask, Least, Level int64
+	// Floor is what this draw must leave in the bucket.
+	Floor int64
+	// Lease is how long, from the receipt of the call, the store counts what
+	// Node holds as outstanding. The node counts it from before it sent the
+	// call and so stops sooner.
+	Lease time.Duration
+
+	// Seen is the store's time in the last answer on this key that Node had, 0
+	// for none; at least LeastSince and at most MostSince have passed since by
+	// Node's monotonic clock. The store's time is held within them.
+	Seen                  int64
+	LeastSince, MostSince time.Duration
+	// Lost says that the key may have existed: when it is missing, its bucket
+	// starts empty, and another node may still hold all of it for a Lease.
+	Lost bool
+	// Steal names an owner that is known to be gone: its bucket is taken as
+	// empty. Free names one that no longer knows the bucket, which was full.
+	Steal, Free string
+
+	Reply Reply
+	Err   error
+}
+
+// Reply is a store's answer.
+type Reply struct {
+	// Now is the store's time in microseconds: the server's clock, corrected
+	// such that it neither jumps nor runs backwards for anybody who asks.
+	Now int64
+	// Granted are the shares that Node may spend from now on.
+	Granted int64
+	// Left is what the bucket still has, below 0 when it is in debt.
+	Left int64
+	// Wait is the exact time until Call.Least can be granted if nobody else
+	// comes, Never when it never can; 0 when it was.
+	Wait time.Duration
+	// Ends is when the window ends in which the grant is good, from Now; 0
+	// when it is good for the whole lease.
+	Ends time.Duration
+	// Tier is the tier in force.
+	Tier int
+	// Owner is who has claimed the bucket; Call.Node after a claim that was
+	// granted, whose Left then is the level to go on from.
+	Owner string
+	// Others counts the other nodes that asked lately.
+	Others int
+	// Keep is how long, from Now, the store remembers the key if nobody asks.
+	Keep time.Duration
+}
