@@ -56,5 +56,6 @@ func adminServer(pages *site.Site, calls *api.API, h *health, reg *prometheus.Re
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("POST /debug/free", freeMemory)
 	return newHTTPServer(mux, profileTimeout, log)
 }
