@@ -31,7 +31,9 @@ type Config struct {
 	NodeID         string
 	DataDir        string
 	NATS           []string
+	NATSFiles      NATSFiles
 	Redis          string
+	RedisCA        string
 	TLS            TLS
 	Auth           Auth
 	Origins        []string
@@ -53,6 +55,14 @@ type TLS struct {
 
 // Enabled reports whether the main listener speaks TLS.
 func (t TLS) Enabled() bool { return t.Cert != "" }
+
+// NATSFiles names the files that prove this node to the NATS servers, and them to it.
+type NATSFiles struct {
+	Creds string
+	CA    string
+	Cert  string
+	Key   string
+}
 
 // Auth says who may come in.
 type Auth struct {

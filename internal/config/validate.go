@@ -29,7 +29,8 @@ func (c Config) Validate() Faults {
 		v.add("data_dir", "a directory", "nothing")
 	}
 	v.nats(c)
-	v.tls(c.TLS)
+	v.redis(c)
+	v.pair("tls.cert", c.TLS.Cert, "tls.key", c.TLS.Key)
 	v.auth(c.Auth)
 	v.origins(c.Origins)
 	v.gifts(c.Gifts)
@@ -73,31 +74,51 @@ func (v *validator) optionalURL(path, s string, schemes ...string) {
 	}
 }
 
-// nats refuses what would let several nodes each grant the whole quota.
+// nats checks how this node reaches the others. Whether it is alone there, and so may do without redis, shows at start.
 func (v *validator) nats(c Config) {
-	if c.Redis != "" {
-		v.add("redis", "nothing: quotas over several nodes are not in this version", "a URL")
-	}
+	v.pair("nats_cert", c.NATSFiles.Cert, "nats_key", c.NATSFiles.Key)
 	if c.Embedded() {
+		if c.NATSFiles != (NATSFiles{}) {
+			v.add("nats", "URLs, since nats_creds, nats_ca or nats_cert is set", NATSEmbedded)
+		}
 		return
 	}
 	if len(c.NATS) == 0 {
 		v.add("nats", "embedded, or URLs such as nats://host:4222", "nothing")
 	}
-	for _, s := range c.NATS {
-		v.optionalURL("nats", s, "nats", "tls")
-	}
-	if c.Redis == "" {
-		v.add("nats", "embedded: several nodes on one NATS need redis to share each quota, or every node would grant the whole of it", quote(strings.Join(c.NATS, ",")))
+	for i, s := range c.NATS {
+		v.secretURL(fmt.Sprintf("nats[%d]", i), s, "nats", "tls")
 	}
 }
 
-func (v *validator) tls(t TLS) {
+// redis checks the form of the address; the store itself reads the rest.
+func (v *validator) redis(c Config) {
+	if c.Redis != "" {
+		v.secretURL("redis", c.Redis, "redis", "rediss")
+	}
+	if c.RedisCA != "" && !strings.HasPrefix(c.Redis, "rediss://") {
+		v.add("redis_ca", "nothing, unless redis begins with rediss://", "a file")
+	}
+}
+
+// secretURL is [validator.optionalURL] for a URL that may hold a password, which is not shown.
+func (v *validator) secretURL(path, s string, schemes ...string) {
+	u, err := url.Parse(s)
 	switch {
-	case t.Cert != "" && t.Key == "":
-		v.add("tls.key", "a file, since tls.cert is set", "nothing")
-	case t.Cert == "" && t.Key != "":
-		v.add("tls.cert", "a file, since tls.key is set", "nothing")
+	case err != nil:
+		v.add(path, "a URL", "one that can't be parsed and is not shown")
+	case u.Host == "" || !slices.Contains(schemes, u.Scheme):
+		v.add(path, "a URL that begins with "+strings.Join(schemes, ":// or ")+"://", quote(u.Redacted()))
+	}
+}
+
+// pair checks that a certificate comes with its key.
+func (v *validator) pair(certPath, cert, keyPath, key string) {
+	switch {
+	case cert != "" && key == "":
+		v.add(keyPath, "a file, since "+certPath+" is set", "nothing")
+	case cert == "" && key != "":
+		v.add(certPath, "a file, since "+keyPath+" is set", "nothing")
 	}
 }
 
