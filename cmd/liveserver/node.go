@@ -68,10 +68,17 @@ func start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *node, e
 	if n.ln, err = listen(cfg); err != nil {
 		return nil, err
 	}
-	if n.tokens, err = newAuthority(background, cfg, cfg.Auth.JWKSURL, log); err != nil {
+	reg := newRegistry()
+	if err = n.joinNodes(ctx, reg); err != nil {
 		return nil, err
 	}
-	reg := newRegistry()
+	secret, err := n.sharedSecret(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if n.tokens, err = token.NewAuthority(background, token.Config{Secret: secret, JWKSURL: cfg.Auth.JWKSURL}, log); err != nil {
+		return nil, err
+	}
 	if err = n.openRooms(ctx, seed, reg); err != nil {
 		return nil, err
 	}
@@ -93,7 +100,7 @@ func newRegistry() *prometheus.Registry {
 	return reg
 }
 
-// openRooms makes what rooms need: the gate, the fabric between nodes, the hub.
+// openRooms makes what rooms need: the gate, the limits in force, the hub.
 func (n *node) openRooms(ctx context.Context, seed *limit.Spec, reg *prometheus.Registry) error {
 	rules, err := (&limit.Spec{Rules: seed.Rules}).Compile() // version 0, so that any version of the book follows it
 	if err != nil {
@@ -106,17 +113,12 @@ func (n *node) openRooms(ctx context.Context, seed *limit.Spec, reg *prometheus.
 	}
 	newClusterMetrics(reg)
 	said := &allowances{gate: n.gate}
-	fabric, err := fanout.Open(ctx, fanout.Config{NodeID: n.cfg.NodeID, DataDir: n.cfg.DataDir, Metrics: fanout.NewMetrics(reg)}, n.log)
-	if err != nil {
-		return config.Fault{Path: "data_dir", Allowed: "a directory that the embedded NATS server can use", Received: err.Error()}
-	}
-	n.fabric = fabric
 	if err := n.openBook(ctx, seed, reg); err != nil {
 		return err
 	}
-	n.health = newHealth(n.cfg.NodeID, func() error { return fabric.Health().Err() }, reg)
+	n.health = newHealth(n.cfg.NodeID, func() error { return n.fabric.Health().Err() }, reg)
 	n.hub, err = room.New(room.Config{
-		Bus: bus{fabric}, Gate: n.gate, Verify: n.verify, Allowances: said.of, Elsewhere: fabric.Online,
+		Bus: bus{n.fabric}, Gate: n.gate, Verify: n.verify, Allowances: said.of, Elsewhere: n.fabric.Online,
 		Gifts: n.cfg.Gifts, Node: n.cfg.NodeID, Log: n.log, Metrics: room.NewMetrics(reg),
 		AutoCreate: true, // whoever opens a room is asked by newRooms
 		GuestGifts: n.cfg.Auth.GuestGifts,
@@ -126,7 +128,7 @@ func (n *node) openRooms(ctx context.Context, seed *limit.Spec, reg *prometheus.
 	if err != nil {
 		return err
 	}
-	fabric.Announce(n.audiences)
+	n.fabric.Announce(n.audiences)
 	return nil
 }
 

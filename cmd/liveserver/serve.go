@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"os"
-	"strings"
 
 	"liveroom/internal/config"
-	"liveroom/protocol"
 )
 
 // serve runs a node until ctx ends or a signal comes, and then drains it.
@@ -17,7 +14,7 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer, environ
 	if err != nil {
 		return err
 	}
-	cfg.NodeID = cmp.Or(cfg.NodeID, hostID())
+	cfg.NodeID = nodeID(cfg)
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 
@@ -30,19 +27,4 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer, environ
 	}
 	failed := n.wait(ctx)
 	return cmp.Or(failed, n.drain())
-}
-
-// hostID makes an identifier of the host's name.
-func hostID() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return "n1"
-	}
-	id := strings.Map(func(r rune) rune {
-		if r < 128 && protocol.ValidRoom(string(r)) {
-			return r
-		}
-		return '-'
-	}, name)
-	return cmp.Or(id[:min(len(id), protocol.MaxIdentifier)], "n1")
 }

@@ -69,15 +69,42 @@ All settings: liveserver -help.
 // newAuthority makes the authority over tokens; without a configured secret it keeps one in the data directory. jwks is
 // the key set to verify by, "" for none.
 func newAuthority(ctx context.Context, cfg config.Config, jwks string, log *slog.Logger) (*token.Authority, error) {
-	secret := cfg.Auth.Secret
-	if secret == "" {
-		if err := prepareDataDir(cfg.DataDir); err != nil {
-			return nil, err
-		}
-		var err error
-		if secret, err = token.Secret(cfg.DataDir); err != nil {
-			return nil, config.Fault{Path: "data_dir", Allowed: "a directory with a secret, or where one can be kept", Received: err.Error()}
-		}
+	secret, err := ownSecret(cfg)
+	if err != nil {
+		return nil, err
 	}
 	return token.NewAuthority(ctx, token.Config{Secret: secret, JWKSURL: jwks}, log)
+}
+
+// ownSecret is the configured secret, else the data directory's.
+func ownSecret(cfg config.Config) (string, error) {
+	if cfg.Auth.Secret != "" {
+		return cfg.Auth.Secret, nil
+	}
+	if err := prepareDataDir(cfg.DataDir); err != nil {
+		return "", err
+	}
+	secret, err := token.Secret(cfg.DataDir)
+	if err != nil {
+		return "", config.Fault{Path: "data_dir", Allowed: "a directory with a secret, or where one can be kept", Received: err.Error()}
+	}
+	return secret, nil
+}
+
+// sharedSecret is the configured secret, else the one that all nodes on these NATS servers have agreed on, of which the
+// data directory gets a copy for the token command.
+func (n *node) sharedSecret(ctx context.Context) (string, error) {
+	own, err := ownSecret(n.cfg)
+	if err != nil || n.cfg.Auth.Secret != "" || n.cfg.Embedded() {
+		return own, err
+	}
+	agreed, err := n.fabric.Secret(ctx, "auth", own)
+	if err != nil {
+		return "", err
+	}
+	changed, err := token.KeepSecret(n.cfg.DataDir, agreed)
+	if changed {
+		n.log.Info("took over the nodes' secret; tokens signed by this node's own are void")
+	}
+	return agreed, err
 }

@@ -27,24 +27,48 @@ func Secret(dir string) (string, error) {
 	}
 	var raw [secretBytes]byte
 	rand.Read(raw[:]) // never fails since Go 1.24
+	// A link, unlike a rename, never replaces the secret of a process that was faster.
+	err := write(dir, base64.RawURLEncoding.EncodeToString(raw[:]), func(tmp string) error {
+		if err := os.Link(tmp, name); !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return readSecret(name)
+}
+
+// KeepSecret replaces the secret kept in dir by the one that this node has in common with others, so that tokens made
+// from dir are good on all of them. It reports whether another was there before.
+func KeepSecret(dir, secret string) (changed bool, err error) {
+	name := filepath.Join(dir, SecretFile)
+	if old, err := readSecret(name); err == nil && old == secret {
+		return false, nil
+	}
+	return true, write(dir, secret, func(tmp string) error { return os.Rename(tmp, name) })
+}
+
+// write puts secret into a file that place then gives its name.
+func write(dir, secret string, place func(tmp string) error) error {
 	tmp, err := os.CreateTemp(dir, ".secret-*")
 	if err != nil {
-		return "", fmt.Errorf("make a secret: %w", err)
+		return fmt.Errorf("make a secret: %w", err)
 	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.WriteString(base64.RawURLEncoding.EncodeToString(raw[:]) + "\n")
+	defer os.Remove(tmp.Name()) // after a rename nothing is there any more
+	_, err = tmp.WriteString(secret + "\n")
 	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return "", fmt.Errorf("write the secret: %w", err)
+		return fmt.Errorf("write the secret: %w", err)
 	}
-	// A link, unlike a rename, never replaces the secret of a process that was faster.
-	if err := os.Link(tmp.Name(), name); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("keep the secret: %w", err)
+	if err := place(tmp.Name()); err != nil {
+		return fmt.Errorf("keep the secret: %w", err)
 	}
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync() // some file systems can't; the secret is there all the same
 		d.Close()
 	}
-	return readSecret(name)
+	return nil
 }
 
 func readSecret(name string) (string, error) {

@@ -225,6 +225,31 @@ func keySet(t *testing.T, keys map[string]any) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { json.NewEncoder(w).Encode(set) })
 }
 
+func TestSecretOfTheNodesReplacesTheOwnOne(t *testing.T) {
+	dir := t.TempDir()
+	own, err := Secret(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changed, err := KeepSecret(dir, own); err != nil || changed {
+		t.Errorf("its own: changed %v, %v", changed, err)
+	}
+	other := strings.Repeat("s", secretBytes)
+	if changed, err := KeepSecret(dir, other); err != nil || !changed {
+		t.Errorf("another: changed %v, %v", changed, err)
+	}
+	if got, err := Secret(dir); err != nil || got != other {
+		t.Errorf("kept %q, %v", got, err)
+	}
+	info, err := os.Stat(filepath.Join(dir, SecretFile))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".secret-*")); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
 func TestSecretIsMadeOnceAndKept(t *testing.T) {
 	dir := t.TempDir()
 	var wg sync.WaitGroup
