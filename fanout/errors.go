@@ -16,6 +16,12 @@ var (
 	ErrNotFound = errors.New("fanout: no such gift")
 	// ErrSubscribed says that the room has a subscription on this node already.
 	ErrSubscribed = errors.New("fanout: room already subscribed")
+	// ErrNoNode says that no such node is there, or that it answers to no such verb.
+	ErrNoNode = errors.New("fanout: no such node")
+	// ErrTimeout says that a node did not answer in time; it may have acted.
+	ErrTimeout = errors.New("fanout: no answer in time")
+	// ErrBusy says that a node has more questions than it can take; it did not act.
+	ErrBusy = errors.New("fanout: too many questions")
 	// ErrClosed says that [Fabric.Close] has begun.
 	ErrClosed = errors.New("fanout: closed")
 )

@@ -28,15 +28,18 @@ type Fabric struct {
 	health      [2]*probe
 	roster      *roster
 	likes       *likeBook
-	sweepSoon   chan struct{} // capacity 1
-	closing     chan struct{} // closed by Close
-	running     atomic.Bool   // everything above is set
-	reopen      atomic.Bool   // the streams must be looked after
+	parcels     *parcels
+	sweepSoon   chan struct{}   // capacity 1
+	closing     chan struct{}   // closed by Close
+	running     atomic.Bool     // everything above is set
+	reopen      atomic.Bool     // the streams must be looked after
+	ctx         context.Context // the Fabric's own lifetime: of its loops and of its answers to other nodes
 	stop        context.CancelFunc
 	loops       sync.WaitGroup
 
 	mu     sync.Mutex // taken alone; never held over a call to NATS or to a handler
 	subs   map[string]*Subscription
+	verbs  map[string]*answering
 	rooms  RoomCounts
 	ledger LedgerSize // when last asked
 	stored bool       // it answered then
@@ -52,7 +55,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Fabric, error) {
 	cfg = cfg.withDefaults()
 	f := &Fabric{
 		cfg: cfg, log: log, metrics: cfg.Metrics,
-		subs: map[string]*Subscription{}, likes: newLikeBook(),
+		subs: map[string]*Subscription{}, verbs: map[string]*answering{}, likes: newLikeBook(), parcels: newParcels(),
 		sweepSoon: make(chan struct{}, 1), closing: make(chan struct{}),
 	}
 	if err := f.open(ctx); err != nil {
@@ -104,8 +107,11 @@ func (f *Fabric) run() error {
 		}
 		f.health[i] = p
 	}
+	if _, err := f.store.Subscribe(nodeSubject(f.cfg.NodeID, "parcel"), f.handOut); err != nil {
+		return fmt.Errorf("subscribe to requests for parcels: %w", err)
+	}
 	ctx, stop := context.WithCancel(context.Background())
-	f.stop = stop
+	f.ctx, f.stop = ctx, stop
 	f.running.Store(true)
 	f.setConnected()
 	f.loops.Go(func() { f.announceLoop(ctx) })

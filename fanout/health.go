@@ -50,13 +50,29 @@ func (f *Fabric) Health() Health {
 	return Health{Connected: f.connected(), Delivering: !f.deaf(time.Now()), Stored: stored, Ledger: ledger}
 }
 
+// HeardSelf returns the latest instant of which this node knows that others could reach it: when it sent the last message
+// to itself that came back, on the worse of its two connections. It is the instant of sending, because a process that was paused finds
+// messages of long ago when it wakes. It costs a few loads.
+func (f *Fabric) HeardSelf() time.Time {
+	oldest := f.health[0].sentAt()
+	if other := f.health[1].sentAt(); other.Before(oldest) {
+		return other
+	}
+	return oldest
+}
+
+// Healthy reports whether both connections stand and [Fabric.HeardSelf] is within [Config.ProbeTimeout]. It costs a few loads.
+func (f *Fabric) Healthy() bool {
+	return f.connected() && time.Since(f.HeardSelf()) <= f.cfg.ProbeTimeout
+}
+
 // probe sends messages to ourselves over one connection and notes when one came back.
 type probe struct {
 	conn    *nats.Conn
 	subject string
 	began   time.Time
 	back    atomic.Int64 // nanoseconds after began of the last return
-	trip    atomic.Int64 // nanoseconds of its round trip
+	sent    atomic.Int64 // the same, of its sending
 }
 
 func newProbe(c *nats.Conn, subject string) (*probe, error) {
@@ -65,9 +81,8 @@ func newProbe(c *nats.Conn, subject string) (*probe, error) {
 		if len(m.Data) != 8 {
 			return
 		}
-		now := int64(time.Since(p.began))
-		p.back.Store(now)
-		p.trip.Store(now - int64(binary.BigEndian.Uint64(m.Data)))
+		p.sent.Store(int64(binary.BigEndian.Uint64(m.Data)))
+		p.back.Store(int64(time.Since(p.began)))
 	})
 	return p, err
 }
@@ -75,6 +90,11 @@ func newProbe(c *nats.Conn, subject string) (*probe, error) {
 func (p *probe) send() error {
 	return p.conn.Publish(p.subject, binary.BigEndian.AppendUint64(nil, uint64(time.Since(p.began))))
 }
+
+func (p *probe) sentAt() time.Time { return p.began.Add(time.Duration(p.sent.Load())) }
+
+// trip is how long the last message that came back was under way.
+func (p *probe) trip() time.Duration { return time.Duration(p.back.Load() - p.sent.Load()) }
 
 func (p *probe) silence(now time.Time) time.Duration {
 	return now.Sub(p.began) - time.Duration(p.back.Load())
@@ -94,6 +114,7 @@ func (f *Fabric) probeLoop(ctx context.Context) {
 	tick := time.NewTicker(f.cfg.ProbeEvery)
 	defer tick.Stop()
 	last := [2]time.Time{}
+	var ill time.Time // when something was wrong last
 	for {
 		for i, p := range f.health {
 			_ = p.send() // not connected: counted as silence
@@ -105,7 +126,16 @@ func (f *Fabric) probeLoop(ctx context.Context) {
 				_ = p.conn.ForceReconnect() // fails only on a closed connection
 			}
 		}
-		f.metrics.probe.Set(time.Duration(f.health[0].trip.Load()).Seconds())
+		now := time.Now()
+		if f.Health().Err() != nil {
+			ill = now
+		}
+		if now.Sub(ill) > f.cfg.NodeTimeout {
+			f.roster.settle(now)
+		}
+		f.metrics.nodes.Set(float64(f.NodeCount()))
+		f.parcels.expire(now)
+		f.metrics.probe.Set(max(0, f.health[0].trip()).Seconds())
 		select {
 		case <-ctx.Done():
 			return

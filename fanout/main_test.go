@@ -67,10 +67,23 @@ func natsServer(t testing.TB) *server.Server {
 
 func natsServerAt(t testing.TB, dir string, port int) *server.Server {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true,
+	return natsServerWith(t, func(o *server.Options) { o.StoreDir, o.Port = dir, port })
+}
+
+// natsServerWith starts one with other options than these.
+func natsServerWith(t testing.TB, change func(*server.Options)) *server.Server {
+	t.Helper()
+	o := &server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, NoSigs: true, NoLog: true,
 		JetStreamMaxStore: 16 << 30, JetStreamMaxMemory: 1 << 30,
-	})
+	}
+	if change != nil {
+		change(o)
+	}
+	if o.StoreDir == "" {
+		o.StoreDir = t.TempDir()
+	}
+	s, err := server.NewServer(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,8 @@ type Metrics struct {
 	giftBytes  prometheus.Gauge
 	giftLimit  prometheus.Gauge
 	likes      prometheus.Gauge
+	asks       *prometheus.CounterVec // by result
+	answers    *prometheus.CounterVec // by result
 
 	// resolved once: a label lookup per message costs more than the count
 	danmaku, control, gift, like, setting prometheus.Counter
@@ -60,6 +62,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		nodes:      gauge("nodes", "Nodes heard of lately, this one included."),
 		giftBytes:  gauge("gift_ledger_bytes", "Size of the gift ledger."),
 		giftLimit:  gauge("gift_ledger_limit_bytes", "Size at which the ledger refuses gifts; alert at 80 %."),
+		asks:       vec("asks_total", "Questions to nodes.", "result", askResults[:]...),
+		answers:    vec("answers_total", "Questions from nodes.", "result", "answered", faultFailed, faultBusy),
 		likes:      gauge("likes_unstored", "Likes that wait to be stored."),
 	}
 	m.danmaku, m.control = m.received.WithLabelValues("danmaku"), m.received.WithLabelValues("control")
@@ -67,7 +71,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m.setting, m.pending = m.received.WithLabelValues("settings"), m.dropped.WithLabelValues("pending")
 	if reg != nil {
 		reg.MustRegister(m.received, m.dropped, m.gifts, m.giftTime, m.holes, m.connected, m.reconnects, m.deaf,
-			m.probe, m.nodes, m.giftBytes, m.giftLimit, m.likes)
+			m.probe, m.nodes, m.giftBytes, m.giftLimit, m.likes, m.asks, m.answers)
 	}
 	return m
 }

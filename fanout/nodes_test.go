@@ -131,8 +131,8 @@ func TestPresence(t *testing.T) {
 	has(n2, map[string]int{"demo": 7})
 	eventually(t, "n2 sees n1", func() bool { return n2.Online("demo") == 100 && n2.Online("other") == 1 })
 	eventually(t, "n1 sees n2", func() bool { return n1.Online("demo") == 7 })
-	if got := n2.Nodes(); !slices.Equal(got, []string{"n1"}) {
-		t.Errorf("nodes %v", got)
+	if got := n2.Nodes(); !slices.Equal(got, []string{"n1"}) || n2.NodeCount() != 2 {
+		t.Errorf("nodes %v, %d", got, n2.NodeCount())
 	}
 
 	kill(n1)
@@ -142,6 +142,8 @@ func TestPresence(t *testing.T) {
 	if took := time.Since(killed); took > n2.cfg.NodeTimeout+3*time.Second {
 		t.Errorf("gone after %v, timeout %v", took, n2.cfg.NodeTimeout)
 	}
+
+	eventually(t, "one node is left", func() bool { return n2.NodeCount() == 1 })
 
 	first := n1.incarnation
 	n1 = openUnclosed(t, nodeConfig(s, "n1"))
@@ -157,7 +159,7 @@ func TestPresence(t *testing.T) {
 	eventually(t, "only the new one counts", func() bool { return n2.Online("demo") == 0 && n2.Online("other") == 5 })
 
 	closeNow(t, n1)
-	eventually(t, "its goodbye is heard", func() bool { return n2.Online("other") == 0 })
+	eventually(t, "its goodbye is heard", func() bool { return n2.Online("other") == 0 && n2.NodeCount() == 1 })
 }
 
 // A node with more rooms than one announcement holds is counted whole.

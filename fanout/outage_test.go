@@ -94,20 +94,27 @@ func (p *proxy) cut() {
 
 // CASES 16: connected, publishes succeed, nothing is delivered: noticed, not ready, connected anew.
 func TestDeafConnectionIsNoticedAndReplaced(t *testing.T) {
-	p := newProxy(t, natsServer(t).ClientURL())
-	f := open(t, Config{
-		NodeID: "n1", URLs: []string{p.url()}, ProbeEvery: 20 * time.Millisecond, ProbeTimeout: 200 * time.Millisecond,
-	})
+	s := natsServer(t)
+	p := newProxy(t, s.ClientURL())
+	cfg := nodeConfig(s, "n1")
+	cfg.URLs, cfg.ProbeEvery, cfg.ProbeTimeout = []string{p.url()}, 20*time.Millisecond, 200*time.Millisecond
+	f := open(t, cfg)
+	node(t, s, "n2")
 	l, _ := subscribe(t, f, "demo")
-	if err := f.Health().Err(); err != nil {
+	eventually(t, "nodes know each other", func() bool { return f.NodeCount() == 2 })
+	if err := f.Health().Err(); err != nil || !f.Healthy() {
 		t.Fatal(err)
 	}
 	p.swallow.Store(true)
-	eventually(t, "the silence is noticed", func() bool { return f.Health().Err() != nil })
+	eventually(t, "the silence is noticed", func() bool { return f.Health().Err() != nil && !f.Healthy() })
 	eventually(t, "the connection is replaced", func() bool { return testutil.ToFloat64(f.metrics.deaf) > 0 })
+	eventually(t, "nobody is heard", func() bool { return len(f.Nodes()) == 0 })
+	if n := f.NodeCount(); n != 2 {
+		t.Errorf("who is cut off counts %d nodes", n)
+	}
 	p.swallow.Store(false)
 	p.cut() // those that were opened while it swallowed never got the server's greeting
-	eventually(t, "the node is well", func() bool { return f.Health().Err() == nil })
+	eventually(t, "the node is well", func() bool { return f.Health().Err() == nil && f.Healthy() })
 	if err := f.PublishDanmaku("demo", []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +260,10 @@ func TestSlowHandlerLosesAndCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	gift := storeGift(t, f, "demo", "u", "c", "rose") // after which all 100 have reached the client
+	if err := f.live.Flush(); err != nil { // all 100 have reached the client
+		t.Fatal(err)
+	}
+	gift := storeGift(t, f, "demo", "u", "c", "rose")
 	eventually(t, "drops are noticed", func() bool { return testutil.ToFloat64(f.metrics.pending) > 0 })
 	close(h.hold)
 	if g := receive(t, h.gifts); g.Seq != gift.Seq {

@@ -52,6 +52,11 @@ func (f *Fabric) Rooms() map[string]int { return f.roster.rooms(time.Now()) }
 // Nodes returns the other nodes that were heard within [Config.NodeTimeout], by name.
 func (f *Fabric) Nodes() []string { return f.roster.names(time.Now()) }
 
+// NodeCount returns how many nodes are alive, this one included. It costs one load. While this node does not hear well
+// itself, and for [Config.NodeTimeout] after that, the number falls by goodbyes only: what it is for is to share out
+// something among the nodes, and who is cut off must not take the shares of those it does not hear.
+func (f *Fabric) NodeCount() int { return int(f.roster.count.Load()) }
+
 func (f *Fabric) announceLoop(ctx context.Context) {
 	tick := time.NewTicker(f.cfg.AnnounceEvery)
 	defer tick.Stop()
@@ -59,7 +64,6 @@ func (f *Fabric) announceLoop(ctx context.Context) {
 		if err := f.announce(snapshot); err != nil {
 			f.log.Debug("presence not announced", "err", err)
 		}
-		f.metrics.nodes.Set(float64(1 + len(f.Nodes())))
 		select {
 		case <-ctx.Done():
 			return

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,6 +13,8 @@ import (
 type roster struct {
 	self    string
 	timeout time.Duration
+
+	count atomic.Int64 // of the nodes alive, this one included; written under mu
 
 	mu     sync.Mutex
 	peers  map[string]*peer
@@ -27,7 +30,9 @@ type peer struct {
 }
 
 func newRoster(self string, timeout time.Duration) *roster {
-	return &roster{self: self, timeout: timeout, peers: map[string]*peer{}, totals: map[string]int{}}
+	r := &roster{self: self, timeout: timeout, peers: map[string]*peer{}, totals: map[string]int{}}
+	r.count.Store(1)
+	return r
 }
 
 // hear takes one announcement. What an earlier incarnation says after a later one was heard is ignored.
@@ -40,7 +45,10 @@ func (r *roster) hear(a announcement, now time.Time) {
 		return
 	}
 	if a.Goodbye {
-		r.dropLocked(a.Node)
+		if p != nil {
+			r.dropLocked(a.Node)
+			r.count.Add(-1)
+		}
 		return
 	}
 	if p != nil && a.Incarnation > p.incarnation {
@@ -52,7 +60,17 @@ func (r *roster) hear(a announcement, now time.Time) {
 		r.peers[a.Node] = p
 	}
 	p.heard = now
+	r.count.Store(max(r.count.Load(), int64(1+len(r.peers))))
 	r.takePartLocked(p, a)
+}
+
+// settle lets the count of nodes fall to those that are heard of. Only for a node that hears well: a silence of all
+// others is more likely its own.
+func (r *roster) settle(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.expireLocked(now)
+	r.count.Store(int64(1 + len(r.peers)))
 }
 
 // takePartLocked gathers the parts of a snapshot, which arrive in order, and replaces the last one when it is whole.
