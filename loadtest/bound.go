@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// bound is a room's danmaku quota as one states it: any window of w seconds admits at most burst + rate·w.
+// bound is a quota as one states it: any window of w seconds admits at most burst + rate·w.
 type bound struct {
 	rate  int64 // per second
 	burst int64
@@ -29,21 +29,68 @@ func parseBound(s string) (bound, error) {
 // stated reports whether there is a bound at all.
 func (b bound) stated() bool { return b.burst > 0 }
 
+// milli is the unit in which a bucket's level is counted: thousandths of a message, so that what comes back in a
+// millisecond is the rate itself, a whole number.
+const milli = 1000
+
+// bucket is the exact bucket that a bound describes. It is drained by what was admitted, in the order of the stamps, and
+// never refuses: how far below empty it gets is by how much the bound was broken.
+//
+// Why that is every window at once: a window that holds n stamps from a to b is within the bound when n ≤ burst +
+// rate·w. The level after a stamp is the least, over all windows that end there, of burst + rate·w − n; so it is below
+// zero exactly when one of them is not. One pass over the stamps instead of all pairs of them.
+//
+// Why w is one millisecond longer than b − a: a stamp is an instant cut to whole milliseconds, so the true instants lie
+// in [a, a+1) and [b, b+1), and the true window is shorter than b − a + 1, never as long. Hence burst + rate·(b−a+1) may
+// not be reached, let alone passed: at a positive rate one thousandth of a message is taken off. What this check calls
+// broken is broken whatever was cut off; what hides from it is less than rate/1000 of a message.
+type bucket struct {
+	bound
+	level int64 // milli
+	last  int64 // Unix milliseconds
+}
+
+// newBucket is full at an instant.
+func newBucket(b bound, at int64) *bucket { return &bucket{bound: b, level: b.full(), last: at} }
+
+// full is the most a window may hold beyond rate·(b−a), in milli.
+func (b bound) full() int64 { return b.burst*milli + max(b.rate-1, 0) }
+
+// advance brings the level up to an instant, not before the last.
+func (k *bucket) advance(at int64) {
+	// A gap that fills the bucket anyway is cut, so that no product overflows.
+	if gap := at - k.last; k.rate > 0 && gap > (k.full()-k.level)/k.rate {
+		k.level = k.full()
+	} else {
+		k.level += gap * k.rate
+	}
+	k.last = at
+}
+
+// take drains one message at an instant and returns the level after it.
+func (k *bucket) take(at int64) int64 {
+	k.advance(at)
+	k.level -= milli
+	return k.level
+}
+
+// messages is a level in whole messages, rounded away from the bound's side.
+func messages(level int64) int64 {
+	if level < 0 {
+		return -((-level + milli - 1) / milli)
+	}
+	return level / milli
+}
+
 // excess is by how many messages the worst window exceeds the bound; 0 when none does. Stamps are instants of admission
-// in ascending Unix milliseconds; since they are cut to whole ones, each window may be a millisecond longer than it looks.
-// It is a bucket that is drained by every message and says how far below empty it got.
+// in ascending Unix milliseconds.
 func (b bound) excess(stamps []int64) int64 {
 	if len(stamps) == 0 {
 		return 0
 	}
-	const unit = 1000             // thousandths of a message, so that rate per millisecond is whole
-	full := b.burst*unit + b.rate // the extra millisecond
-	level, worst, last := full, int64(0), stamps[0]
+	k, worst := newBucket(b, stamps[0]), int64(0)
 	for _, at := range stamps {
-		level = min(full, level+(at-last)*b.rate)
-		last = at
-		level -= unit
-		worst = min(worst, level)
+		worst = min(worst, k.take(at))
 	}
-	return (-worst + unit - 1) / unit
+	return -messages(worst)
 }
