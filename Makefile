@@ -1,11 +1,12 @@
-# liveroom: a live-room realtime server. `make run` needs Go alone; `make test` also needs gcc, Node 20 and Chromium.
+# liveroom: a live-room realtime server. `make run` needs Go alone; `make cluster` and `make load` also
+# redis-server; `make test` also gcc, Node 20, Chromium and promtool.
 GO       ?= go
 DATA_DIR ?= ./data
 FLAGS    ?=
 FUZZTIME ?= 10s
 
 .DEFAULT_GOAL := build
-.PHONY: build run test lint gotest jstest bench fuzz chromium promtool node clean
+.PHONY: build run cluster load test lint gotest jstest bench fuzz chromium promtool redis node clean
 
 build:
 	$(GO) build -trimpath -o bin/liveserver ./cmd/liveserver
@@ -14,7 +15,17 @@ build:
 run: build
 	@exec ./bin/liveserver -data-dir $(DATA_DIR) -print-tokens always -auth-guest-gifts $(FLAGS)
 
-test: chromium promtool node lint jstest gotest
+# Three nodes, a Redis and a NATS on this machine, and their addresses with tokens. More flags: make cluster FLAGS='-nodes 5 -port 9000'
+cluster: build
+	$(GO) build -trimpath -o bin/loadtest ./loadtest
+	@exec ./bin/loadtest cluster -server bin/liveserver $(FLAGS)
+
+# A short pulse against such a cluster of its own. The report's path is the last line.
+load: build
+	$(GO) build -trimpath -o bin/loadtest ./loadtest
+	@exec ./bin/loadtest pulse -spawn 3 -server bin/liveserver -report bin/report $(FLAGS)
+
+test: chromium promtool redis node lint jstest gotest
 
 lint:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
@@ -53,6 +64,9 @@ chromium:
 
 promtool:
 	$(call install,promtool,prometheus)
+
+redis:
+	$(call install,redis-server valkey-server,redis-server)
 
 node:
 	@command -v node >/dev/null 2>&1 || { echo "make test needs Node 20 or newer: sudo apt-get install nodejs" >&2; exit 1; }

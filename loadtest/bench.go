@@ -13,8 +13,8 @@ import (
 // bench is what a scenario works with: a server, readers, and a place for its figures.
 type bench struct {
 	o        *options
-	nodes    []*node // that this tool started
-	temp     string  // directory of their data, "" for none
+	fleet    *fleet // that this tool started, nil for none
+	temp     string // directory of its data, "" for none
 	dial     *dialer
 	tokens   *minter
 	readers  *readers
@@ -93,8 +93,8 @@ func (b *bench) close() {
 	if b.readers != nil {
 		b.readers.close()
 	}
-	for _, n := range b.nodes {
-		n.stop()
+	if b.fleet != nil {
+		b.fleet.stop()
 	}
 	if b.temp != "" {
 		_ = os.RemoveAll(b.temp) // it lies where the system clears up

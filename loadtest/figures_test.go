@@ -59,7 +59,8 @@ func TestSlope(t *testing.T) {
 }
 
 func TestAddressesAreReadFromWhatANodePrints(t *testing.T) {
-	a := readAddresses(strings.NewReader("\nliveroom is up.\n\n  viewer  http://127.0.0.1:34567/room/demo\n  host    http://127.0.0.1:34567/host/demo\n  admin   http://127.0.0.1:34568/#token=x.y.z\n"))
+	var a addresses
+	listen(strings.NewReader("\nliveroom is up.\n\n  viewer  http://127.0.0.1:34567/room/demo\n  host    http://127.0.0.1:34567/host/demo\n  admin   http://127.0.0.1:34568/#token=x.y.z\n"), a.hear)
 	if a.url != "http://127.0.0.1:34567" || a.admin != "http://127.0.0.1:34568" {
 		t.Errorf("%+v", a)
 	}

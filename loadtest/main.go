@@ -33,15 +33,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		help(stderr)
 		return exitUsage
 	}
+	switch args[0] {
+	case natsCommand:
+		return serveNATS(ctx, args[len(args)-1], stdout, stderr)
+	case "cluster":
+		return cluster(ctx, args[1:], stdout, stderr)
+	}
 	sc, ok := scenarioNamed(args[0])
 	if !ok {
 		if args[0] == "-h" || args[0] == "-help" || args[0] == "--help" || args[0] == "help" {
 			help(stdout)
 			return exitOK
-		}
-		if args[0] == "quota" {
-			fmt.Fprintln(stderr, "loadtest: quota measures one quota over several nodes on one Redis, which this version does not have yet")
-			return exitUsage
 		}
 		fmt.Fprintf(stderr, "loadtest: there is no scenario %q; -help lists them\n", args[0])
 		return exitUsage

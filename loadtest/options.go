@@ -111,8 +111,8 @@ func (o *options) serverFlags(set *flag.FlagSet, urls, admins, pids *string) {
 	set.IntVar(&o.spawn, "spawn", 0, "start so many nodes instead")
 	set.StringVar(&o.server, "server", "", "the liveserver to start; empty: build it from this module")
 	set.StringVar(&o.rules, "rules", "", "limit rules of the nodes started, a file; empty: the scenario's own")
-	set.StringVar(&o.nats, "nats", "", "NATS of the nodes started; more than one node needs it")
-	set.StringVar(&o.redis, "redis", "", "Redis of the nodes started; more than one node needs it")
+	set.StringVar(&o.nats, "nats", "", "NATS of the nodes started; empty: several get one of their own, one has it inside")
+	set.StringVar(&o.redis, "redis", "", "Redis of the nodes started; empty: several get one of their own, one needs none")
 	set.StringVar(&o.serverLog, "server-log", "", "file for what the nodes started write; empty: only shown when one fails")
 	set.StringVar(&o.serverCPUs, "server-cpus", "", "Linux: processors for the nodes started, like 0 or 0,1")
 	set.StringVar(&o.loadCPUs, "load-cpus", "", "Linux: processors for this tool")
@@ -180,7 +180,6 @@ func (o *options) validate() []error {
 		}
 	}
 	want((o.spawn > 0) != (len(o.urls) > 0), "give either -url or -spawn")
-	want(o.spawn <= 1 || o.nats != "" && o.redis != "", "%d nodes need -nats and -redis in common; one node needs neither", o.spawn)
 	want(o.viewers > 0, "-viewers must be above 0")
 	want(o.rooms > 0 && o.rooms < 1<<15, "-rooms must be 1 to 32767")
 	want(o.rate >= 0 && o.peak >= 0 && o.churn >= 0, "rates must not be negative")

@@ -11,7 +11,7 @@ import (
 type scenario struct {
 	name     string
 	about    string
-	rules    []byte // of the nodes that are spawned
+	rules    func(*options) []byte // of the nodes that are spawned
 	defaults defaults
 	// extra is how many sessions the scenario opens besides -viewers and -frozen, at most at one time.
 	extra func(*options) int
@@ -30,37 +30,41 @@ type defaults struct {
 
 func none(*options) int { return 0 }
 
+func fixed(rules []byte) func(*options) []byte {
+	return func(*options) []byte { return rules }
+}
+
 // scenarios lists them, in the order of the documentation.
 func scenarios() []scenario {
 	return []scenario{
-		{name: "fanout", run: fanout, rules: benchRules, extra: none,
+		{name: "fanout", run: fanout, rules: fixed(benchRules), extra: none,
 			about: "viewers in one room, danmaku at a steady rate: latency, frames, deliveries",
 			lasts: func(o *options) time.Duration { return o.warmup + o.duration },
 			defaults: defaults{viewers: 1000, rate: 20, mix: "danmaku=1", connectRate: 1000,
 				duration: 10 * time.Second, warmup: 2 * time.Second}},
-		{name: "ramp", run: ramp, rules: benchRules, extra: none,
+		{name: "ramp", run: ramp, rules: fixed(benchRules), extra: none,
 			about: "idle viewers come at a steady rate: the server's memory and goroutines per session",
 			lasts: func(o *options) time.Duration { return time.Duration(o.points+2) * 2 * (o.hold + gcRest) },
 			defaults: defaults{viewers: 10000, mix: "danmaku=1", connectRate: 1000, points: 5,
 				duration: time.Second, hold: 3 * time.Second}},
-		{name: "pulse", run: pulse, rules: pulseRules, extra: none,
+		{name: "pulse", run: pulse, rules: fixed(pulseRules), extra: none,
 			about: "attempts rise fiftyfold within 100 ms, hold, and fall: what is admitted, degraded, refused, lost",
 			lasts: func(o *options) time.Duration { return 2*(o.calm+o.rise) + o.duration },
 			defaults: defaults{viewers: 2000, rate: 200, peak: 10000, mix: "danmaku=80,gift=2,like=18", connectRate: 1000,
 				duration: 10 * time.Second, rise: 100 * time.Millisecond, calm: 5 * time.Second}},
-		{name: "churn", run: churn, rules: benchRules, extra: func(*options) int { return watchers },
+		{name: "churn", run: churn, rules: fixed(benchRules), extra: func(*options) int { return watchers },
 			about: "rounds of viewers who come and go, two thirds of them rudely: what of them stays in the server",
 			lasts: func(o *options) time.Duration {
 				return time.Duration(o.rounds) * (o.hold + time.Duration(2*float64(o.viewers)/o.connectRate*1e9))
 			},
 			defaults: defaults{viewers: 2000, rate: 20, mix: "danmaku=1", connectRate: 2000, rounds: 50,
 				duration: time.Second, hold: time.Second}},
-		{name: "slow", run: slow, rules: benchRules, extra: none,
+		{name: "slow", run: slow, rules: fixed(benchRules), extra: none,
 			about: "some viewers stop reading: what the others notice, with and without them, in turns",
 			lasts: func(o *options) time.Duration { return time.Duration(2*o.rounds) * (o.warmup + o.duration) },
 			defaults: defaults{viewers: 5000, frozen: 100, rate: 200, mix: "danmaku=1", connectRate: 1000, rounds: 3,
 				duration: 10 * time.Second, warmup: time.Second}},
-		{name: "soak", run: soak, rules: benchRules, extra: func(o *options) int { return int(2 * o.churn * visit.Seconds()) },
+		{name: "soak", run: soak, rules: fixed(benchRules), extra: func(o *options) int { return int(2 * o.churn * visit.Seconds()) },
 			about: "everything at once, for long: chat, gifts, likes, visitors, frozen readers, several rooms",
 			lasts: func(o *options) time.Duration { return o.warmup + o.duration },
 			defaults: defaults{viewers: 1000, rooms: 3, frozen: 5, rate: 60, churn: 5, mix: "danmaku=82,gift=3,like=15", connectRate: 500,
@@ -84,6 +88,7 @@ func help(w io.Writer) {
 	for _, s := range scenarios() {
 		fmt.Fprintf(w, "  %-7s %s\n", s.name, s.about)
 	}
+	fmt.Fprintf(w, "  %-7s %s\n", "cluster", clusterAbout)
 	fmt.Fprint(w, "\nExit: 0 done, 1 an objective (-slo) or a bound was missed or the run failed, 2 wrong arguments.\n\nFigures for -slo NAME=BOUND:\n")
 	for _, q := range quantities() {
 		relation := "at most "

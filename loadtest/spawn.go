@@ -1,85 +1,60 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
-	"sync"
-	"syscall"
-	"time"
-)
-
-const (
-	startTimeout = 30 * time.Second // until a node has said where it is
-	stopTimeout  = 20 * time.Second // until a node that was told to end is killed
-	tailBytes    = 16 << 10         // of a node's log kept for the case that it fails
 )
 
 // node is a liveserver that this tool started.
 type node struct {
-	cmd   *exec.Cmd
-	log   *tail
-	url   string
-	admin string
-	gone  chan struct{} // closed when the process has ended
+	*child
+	addresses
 }
 
-// start builds the server if need be and starts -spawn nodes of it.
-func (b *bench) start(ctx context.Context) error {
-	o := b.o
-	dir, err := os.MkdirTemp("", "loadtest-")
-	if err != nil {
-		return err
-	}
-	b.temp = dir
-	binary := o.server
-	if binary == "" {
-		b.progress.line("building liveserver")
-		binary = filepath.Join(dir, "liveserver")
-		if err := build(ctx, binary); err != nil {
-			return err
-		}
-	}
-	rules, err := b.ruleFile(dir)
-	if err != nil {
-		return err
-	}
-	var secret [24]byte
-	rand.Read(secret[:])
-	o.secret = hex.EncodeToString(secret[:])
-	for i := range o.spawn {
-		home := filepath.Join(dir, fmt.Sprintf("n%d", i+1))
-		n, err := b.launch(ctx, binary, home, nodeArgs(o, home, rules, i))
-		if n != nil {
-			b.nodes = append(b.nodes, n)
-		}
-		if err != nil {
-			return err
-		}
-		o.urls, o.admins, o.pids = append(o.urls, n.url), append(o.admins, n.admin), append(o.pids, n.cmd.Process.Pid)
-	}
-	return nil
+// fleet starts nodes of one cluster. It is fixed after construction, but for the nodes and what they share.
+type fleet struct {
+	dir      string // for the nodes' data
+	binary   string // the liveserver
+	secret   string
+	cpus     string
+	log      string // file for what the nodes write to standard error; empty: kept, and shown when one fails
+	extra    []string
+	progress *progress
+
+	shared *backing // nil for a node alone
+	nodes  []*node
 }
 
-func nodeArgs(o *options, home, rules string, i int) []string {
-	args := []string{"-addr", "127.0.0.1:0", "-admin-addr", "127.0.0.1:0", "-data-dir", home, "-node-id", fmt.Sprintf("n%d", i+1),
-		"-auth-secret", o.secret, "-limits-file", rules, "-drain-timeout", "1s", "-log-level", "warn"}
-	if o.nats != "" {
-		args = append(args, "-nats", o.nats)
+// newFleet builds the server if need be, and starts what several nodes share unless its URLs are given. The fleet is
+// returned with an error too, for what has been started.
+func newFleet(ctx context.Context, dir string, o *options, p *progress) (*fleet, error) {
+	f := &fleet{dir: dir, binary: o.server, secret: newSecret(), cpus: o.serverCPUs, log: o.serverLog, progress: p}
+	if f.binary == "" {
+		p.line("building liveserver")
+		f.binary = filepath.Join(dir, "liveserver")
+		if err := build(ctx, f.binary); err != nil {
+			return f, err
+		}
 	}
-	if o.redis != "" {
-		args = append(args, "-redis", o.redis)
+	if o.spawn <= 1 && o.nats == "" && o.redis == "" {
+		return f, nil
 	}
-	return args
+	p.line("starting Redis and NATS")
+	var err error
+	f.shared, err = startBacking(ctx, dir, o.nats, o.redis)
+	return f, err
+}
+
+func newSecret() string {
+	var b [24]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
 }
 
 // build compiles cmd/liveserver of the module that this tool is run from.
@@ -91,9 +66,78 @@ func build(ctx context.Context, binary string) error {
 	return nil
 }
 
+// launch starts a node of this name, with the data that an earlier one of the name has left.
+func (f *fleet) launch(ctx context.Context, name string, args ...string) (*node, error) {
+	f.progress.line("starting " + name)
+	args = append([]string{"-node-id", name, "-data-dir", filepath.Join(f.dir, name), "-auth-secret", f.secret}, append(args, f.extra...)...)
+	if f.shared != nil {
+		args = append(args, "-nats", f.shared.natsURL, "-redis", f.shared.redisURL)
+	}
+	cmd := exec.Command(f.binary, args...)
+	if f.log != "" {
+		file, err := os.OpenFile(f.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close() // the child has its own
+		cmd.Stderr = file
+	}
+	n := &node{}
+	c, err := begin(ctx, name, cmd, f.cpus, n.addresses.hear)
+	if c == nil {
+		return nil, err
+	}
+	n.child = c
+	f.nodes = append(f.nodes, n)
+	return n, err
+}
+
+// stop ends the nodes, all at a time, and then what they share.
+func (f *fleet) stop() {
+	done := make(chan struct{})
+	for _, n := range f.nodes {
+		go func() { n.stop(); done <- struct{}{} }()
+	}
+	for range f.nodes {
+		<-done
+	}
+	if f.shared != nil {
+		f.shared.stop()
+	}
+}
+
+// start starts the -spawn nodes.
+func (b *bench) start(ctx context.Context) error {
+	o := b.o
+	dir, err := os.MkdirTemp("", "loadtest-")
+	if err != nil {
+		return err
+	}
+	b.temp = dir
+	if b.fleet, err = newFleet(ctx, dir, o, b.progress); err != nil {
+		return err
+	}
+	rules, err := b.ruleFile(dir)
+	if err != nil {
+		return err
+	}
+	o.secret = b.fleet.secret
+	b.fleet.extra = []string{"-addr", "127.0.0.1:0", "-admin-addr", "127.0.0.1:0", "-limits-file", rules, "-drain-timeout", "1s", "-log-level", "warn"}
+	for i := range o.spawn {
+		n, err := b.fleet.launch(ctx, nodeName(i))
+		if err != nil {
+			return err
+		}
+		o.urls, o.admins, o.pids = append(o.urls, n.url), append(o.admins, n.admin), append(o.pids, n.cmd.Process.Pid)
+	}
+	return nil
+}
+
+func nodeName(i int) string { return fmt.Sprintf("n%d", i+1) }
+
 // ruleFile writes the scenario's rules, or checks those that were given, and learns the bound from them.
 func (b *bench) ruleFile(dir string) (string, error) {
-	path, rules := b.o.rules, b.o.scenario.rules
+	path, rules := b.o.rules, b.o.scenario.rules(b.o)
 	var err error
 	if path == "" {
 		path = filepath.Join(dir, "rules.yaml")
@@ -110,95 +154,29 @@ func (b *bench) ruleFile(dir string) (string, error) {
 	return path, err
 }
 
-// launch starts a node and waits until it says where it listens. A node that started is returned with an error too.
-func (b *bench) launch(ctx context.Context, binary, home string, args []string) (*node, error) {
-	b.progress.line("starting " + filepath.Base(home))
-	n := &node{cmd: exec.Command(binary, args...), log: &tail{}, gone: make(chan struct{})}
-	n.cmd.SysProcAttr = ownGroup() // so that a Ctrl-C reaches this tool alone, which then stops the node in order
-	n.cmd.Stderr = n.log
-	if b.o.serverLog != "" {
-		f, err := os.OpenFile(b.o.serverLog, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close() // the child has its own
-		n.cmd.Stderr = f
-	}
-	stdout, err := n.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := startPinned(n.cmd, b.o.serverCPUs); err != nil {
-		return nil, fmt.Errorf("starting %s: %w", binary, err)
-	}
-	said := make(chan addresses, 1)
-	go func() {
-		defer close(n.gone)
-		said <- readAddresses(stdout)
-		_, _ = io.Copy(io.Discard, stdout) // until it ends
-		_ = n.cmd.Wait()                   // how it ended shows in its log
-	}()
-	select {
-	case a := <-said:
-		if n.url, n.admin = a.url, a.admin; a.url == "" || a.admin == "" {
-			return n, fmt.Errorf("the node did not say where it listens\n%s", n.log.String())
-		}
-		return n, nil
-	case <-time.After(startTimeout):
-		return n, fmt.Errorf("the node said nothing within %s\n%s", startTimeout, n.log.String())
-	case <-ctx.Done():
-		return n, ctx.Err()
-	}
+// addresses are where a node listens, as it prints them at start.
+type addresses struct {
+	url, admin string // without a path
+	pages      []page // for people, as printed
 }
 
-type addresses struct{ url, admin string }
+var addressLine = regexp.MustCompile(`^\s*(viewer|host|admin)\s+((https?://[^/\s#]+)\S*)`)
 
-var addressLine = regexp.MustCompile(`^\s*(viewer|admin)\s+(https?://[^/\s#]+)`)
-
-// readAddresses reads what a node prints at start, up to both addresses or its end.
-func readAddresses(r io.Reader) (a addresses) {
-	lines := bufio.NewScanner(r)
-	for (a.url == "" || a.admin == "") && lines.Scan() {
-		switch m := addressLine.FindStringSubmatch(lines.Text()); {
-		case m == nil:
-		case m[1] == "viewer":
-			a.url = m[2]
-		default:
-			a.admin = m[2]
-		}
+// hear takes a line and reports whether both addresses are known.
+func (a *addresses) hear(line string) bool {
+	m := addressLine.FindStringSubmatch(line)
+	if m == nil {
+		return a.url != "" && a.admin != ""
 	}
-	return a
-}
-
-// stop ends the node and waits for its end.
-func (n *node) stop() {
-	_ = n.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
-	select {
-	case <-n.gone:
-	case <-time.After(stopTimeout):
-		_ = n.cmd.Process.Kill()
-		<-n.gone
+	switch m[1] {
+	case "viewer":
+		a.url = m[3]
+	case "admin":
+		a.admin = m[3]
 	}
+	a.pages = append(a.pages, page{m[1], m[2]})
+	return a.url != "" && a.admin != ""
 }
 
-// tail keeps the end of what is written to it. Safe for concurrent use.
-type tail struct {
-	mu  sync.Mutex
-	buf []byte // guarded by mu
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, p...)
-	if over := len(t.buf) - tailBytes; over > 0 {
-		t.buf = append(t.buf[:0], t.buf[over:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.TrimSpace(string(bytes.ToValidUTF8(t.buf, []byte("?"))))
-}
+// page is one address for people.
+type page struct{ name, url string }

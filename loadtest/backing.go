@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// backing is what several nodes share: a NATS server and a Redis, started by this tool.
+type backing struct {
+	nats, redis       *child
+	natsURL, redisURL string
+}
+
+// startBacking starts what is not given by a URL already. What was started is returned with an error too.
+func startBacking(ctx context.Context, dir, natsURL, redisURL string) (*backing, error) {
+	k := &backing{natsURL: natsURL, redisURL: redisURL}
+	var err error
+	if redisURL == "" {
+		if k.redis, k.redisURL, err = startRedis(ctx, filepath.Join(dir, "redis")); err != nil {
+			return k, err
+		}
+	}
+	if natsURL == "" {
+		k.nats, k.natsURL, err = startNATS(ctx, filepath.Join(dir, "nats"))
+	}
+	return k, err
+}
+
+// children are those that were started.
+func (k *backing) children() []*child {
+	var out []*child
+	for _, c := range []*child{k.nats, k.redis} {
+		if c != nil {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// stop ends both.
+func (k *backing) stop() {
+	for _, c := range k.children() {
+		c.stop()
+	}
+}
+
+// startNATS starts this very program again as a NATS server with streams on disk: see [serveNATS].
+func startNATS(ctx context.Context, dir string) (*child, string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, "", fmt.Errorf("nats: %w", err)
+	}
+	cmd := exec.Command(self, natsCommand, dir)
+	cmd.Env = append(os.Environ(), childVariable+"=1")
+	url := ""
+	c, err := begin(ctx, "nats", cmd, "", func(line string) bool {
+		url = line
+		return strings.HasPrefix(line, "nats://")
+	})
+	return c, url, err
+}
+
+// redisNames are the servers that speak Redis' protocol and take its flags.
+var redisNames = []string{"redis-server", "valkey-server"}
+
+// errNoRedis says how to get one.
+var errNoRedis = errors.New("no redis-server on the PATH: install it (Debian, Ubuntu: sudo apt-get install redis-server; " +
+	"macOS: brew install redis), or give -redis URL of a running one")
+
+// startRedis starts a Redis that keeps nothing on disk, on a free port.
+func startRedis(ctx context.Context, dir string) (*child, string, error) {
+	binary := ""
+	for _, name := range redisNames {
+		if path, err := exec.LookPath(name); err == nil {
+			binary = path
+			break
+		}
+	}
+	if binary == "" {
+		return nil, "", errNoRedis
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, "", err
+	}
+	const attempts = 3 // between the choice of a port and its use somebody else may take it
+	for i := 1; ; i++ {
+		port, err := freePort()
+		if err != nil {
+			return nil, "", err
+		}
+		cmd := exec.Command(binary, "--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dir", dir, "--save", "", "--appendonly", "no", "--daemonize", "no")
+		c, err := begin(ctx, "redis", cmd, "", func(line string) bool { return strings.Contains(line, "Ready to accept connections") })
+		if err == nil || i == attempts || ctx.Err() != nil || c == nil {
+			return c, fmt.Sprintf("redis://127.0.0.1:%d", port), err
+		}
+		c.kill()
+	}
+}
+
+// freePort is one that nobody listens on right now.
+func freePort() (int, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer ln.Close()
+	return ln.Addr().(*net.TCPAddr).Port, nil
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	startTimeout = 30 * time.Second // until a child has said that it is ready
+	stopTimeout  = 20 * time.Second // until a child that was told to end is killed
+	tailBytes    = 16 << 10         // of a child's log kept for the case that it fails
+)
+
+// child is a process that this tool started and ends again. Its signals are safe for concurrent use.
+type child struct {
+	name string
+	cmd  *exec.Cmd
+	log  *tail
+	gone chan struct{} // closed when the process has ended
+	err  error         // how it ended; valid when gone is closed
+}
+
+// errSilent is why a child's output ended, or time ran out, before it said what was waited for.
+var errSilent = errors.New("it did not say that it is ready")
+
+// begin starts cmd on the processors of a list, in a group of its own, so that a Ctrl-C reaches this tool alone, which
+// then stops its children in order. Every line of its standard output is shown to heard until that returns true; then it
+// is ready. A child that was started is returned with an error too.
+func begin(ctx context.Context, name string, cmd *exec.Cmd, cpus string, heard func(line string) bool) (*child, error) {
+	c := &child{name: name, cmd: cmd, log: &tail{}, gone: make(chan struct{})}
+	cmd.SysProcAttr = ownGroup()
+	if cmd.Stderr == nil {
+		cmd.Stderr = c.log
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := startPinned(cmd, cpus); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	ready := make(chan bool, 1)
+	go func() {
+		defer close(c.gone)
+		ready <- listen(io.TeeReader(stdout, c.log), heard)
+		_, _ = io.Copy(io.Discard, stdout) // until it ends
+		c.err = cmd.Wait()
+	}()
+	select {
+	case ok := <-ready:
+		if !ok {
+			c.kill() // it is ending, and then its log is whole
+			return c, fmt.Errorf("%s: %w\n%s", name, errSilent, c.log)
+		}
+		return c, nil
+	case <-time.After(startTimeout):
+		return c, fmt.Errorf("%s: %w within %s\n%s", name, errSilent, startTimeout, c.log)
+	case <-ctx.Done():
+		return c, ctx.Err()
+	}
+}
+
+// listen reads lines until heard has heard enough, and reports whether it has.
+func listen(r io.Reader, heard func(string) bool) bool {
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		if heard(lines.Text()) {
+			return true
+		}
+	}
+	return false
+}
+
+// stop ends the process in order and waits for its end. One that is stopped by SIGSTOP is continued for it.
+func (c *child) stop() {
+	_ = c.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+	_ = proceed(c.cmd.Process)
+	select {
+	case <-c.gone:
+	case <-time.After(stopTimeout):
+		c.kill()
+	}
+}
+
+// kill ends the process without a word (kill -9) and waits for its end.
+func (c *child) kill() {
+	_ = c.cmd.Process.Kill() // it may have ended by itself
+	<-c.gone
+}
+
+// alive reports whether the process has not ended.
+func (c *child) alive() bool {
+	select {
+	case <-c.gone:
+		return false
+	default:
+		return true
+	}
+}
+
+// ended is how a process that is gone has ended, in words.
+func (c *child) ended() string {
+	if c.err != nil {
+		return c.err.Error()
+	}
+	return "as it was told"
+}
+
+// tail keeps the end of what is written to it. Safe for concurrent use.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte // guarded by mu
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p...)
+	if over := len(t.buf) - tailBytes; over > 0 {
+		t.buf = append(t.buf[:0], t.buf[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(string(bytes.ToValidUTF8(t.buf, []byte("?"))))
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"text/tabwriter"
+)
+
+// clusterOptions is everything the command cluster can be told. The flags' texts document the fields.
+type clusterOptions struct {
+	nodes, port, adminPort int
+	dataDir                string
+	server                 options // of which only what concerns starting nodes is used
+}
+
+// clusterAbout is the command in a line of the help.
+const clusterAbout = "starts several nodes, a Redis and a NATS server here, for people to try; Ctrl-C stops all of it"
+
+func parseCluster(args []string, usage io.Writer) (*clusterOptions, error) {
+	o := &clusterOptions{}
+	set := flag.NewFlagSet("loadtest cluster", flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	set.IntVar(&o.nodes, "nodes", 3, "how many")
+	set.IntVar(&o.port, "port", 8080, "of the first node's pages; the others have the next ones; 0: free ones")
+	set.IntVar(&o.adminPort, "admin-port", 8090, "of the first node's admin page; the others have the next ones; 0: free ones")
+	set.StringVar(&o.dataDir, "data-dir", "", "where the nodes keep their data; empty: a directory that is removed at the end")
+	set.StringVar(&o.server.server, "server", "", "the liveserver to start; empty: build it from this module")
+	set.StringVar(&o.server.rules, "rules", "", "limit rules, a file; empty: those that ship")
+	set.StringVar(&o.server.nats, "nats", "", "use this NATS instead of starting one")
+	set.StringVar(&o.server.redis, "redis", "", "use this Redis instead of starting one")
+	set.StringVar(&o.server.serverLog, "server-log", "", "file for what the nodes write; empty: only shown when one ends")
+	if err := set.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			set.SetOutput(usage)
+			fmt.Fprintf(usage, "loadtest cluster: %s\n\n", clusterAbout)
+			set.PrintDefaults()
+		}
+		return nil, err
+	}
+	o.server.spawn = max(o.nodes, 2) // one node has its NATS inside, and then there is nothing to share
+	switch {
+	case set.NArg() > 0:
+		return nil, fmt.Errorf("%q is no flag", set.Arg(0))
+	case o.nodes < 1 || o.port < 0 || o.adminPort < 0:
+		return nil, errors.New("-nodes must be above 0, ports not below")
+	}
+	return o, nil
+}
+
+// cluster runs nodes until ctx ends or none is left. A node that ends on the way is told of, and the others go on: that
+// is what one wants to look at.
+func cluster(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parseCluster(args, stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		fmt.Fprintf(stderr, "loadtest cluster: %v\n", err)
+		return exitUsage
+	}
+	if err := o.run(ctx, stdout, stderr); err != nil && ctx.Err() == nil {
+		fmt.Fprintf(stderr, "loadtest cluster: %v\n", err)
+		return exitMissed
+	}
+	return exitOK
+}
+
+func (o *clusterOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
+	dir := o.dataDir
+	if dir == "" {
+		var err error
+		if dir, err = os.MkdirTemp("", "liveroom-cluster-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+	}
+	p := newProgress(stderr, false)
+	defer p.end()
+	f, err := newFleet(ctx, dir, &o.server, p)
+	if f != nil {
+		defer f.stop()
+	}
+	if err != nil {
+		return err
+	}
+	f.extra = []string{"-print-tokens", "always", "-auth-guest-gifts", "-drain-timeout", "2s", "-log-level", "warn"}
+	if o.server.rules != "" {
+		rules, err := filepath.Abs(o.server.rules)
+		if err != nil {
+			return err
+		}
+		f.extra = append(f.extra, "-limits-file", rules)
+	}
+	for i := range o.nodes {
+		if _, err := f.launch(ctx, nodeName(i), "-addr", local(o.port, i), "-admin-addr", local(o.adminPort, i)); err != nil {
+			return err
+		}
+	}
+	p.end()
+	if err := f.announce(stdout); err != nil {
+		return err
+	}
+	defer p.line("stopping")
+	return f.watch(ctx, stderr)
+}
+
+// local is the i-th address from a port on, or one with a free port.
+func local(port, i int) string {
+	if port == 0 {
+		return "localhost:0"
+	}
+	return fmt.Sprintf("localhost:%d", port+i)
+}
+
+// announce prints where people find the nodes.
+func (f *fleet) announce(w io.Writer) error {
+	fmt.Fprintf(w, "\nliveroom is up: %d nodes that behave as one.\n\n", len(f.nodes))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, n := range f.nodes {
+		name := n.name
+		for _, page := range n.pages {
+			fmt.Fprintf(t, "  %s\t%s\t%s\n", name, page.name, page.url)
+			name = ""
+		}
+		fmt.Fprintf(t, "\tprocess\t%d\n", n.cmd.Process.Pid)
+	}
+	fmt.Fprintf(t, "  shared\tNATS\t%s\n\tRedis\t%s\n", f.shared.natsURL, f.shared.redisURL)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprint(w, "\nOpen the viewer pages of two nodes and type. Stop or kill a process to see what the others do. Ctrl-C stops all of it.\n\n")
+	return err
+}
+
+// errNoneLeft ends a cluster whose nodes have all ended.
+var errNoneLeft = errors.New("no node is left")
+
+// watch tells of every child that ends, until ctx ends or no node is left.
+func (f *fleet) watch(ctx context.Context, w io.Writer) error {
+	all := f.shared.children()
+	for _, n := range f.nodes {
+		all = append(all, n.child)
+	}
+	ended := make(chan *child, len(all))
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, c := range all {
+		wg.Go(func() {
+			select {
+			case <-c.gone:
+				ended <- c
+			case <-ctx.Done():
+			}
+		})
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case c := <-ended:
+			fmt.Fprintf(w, "%s has ended: %v\n%s\n", c.name, c.ended(), c.log)
+			if !f.alive() {
+				return errNoneLeft
+			}
+		}
+	}
+}
+
+func (f *fleet) alive() bool {
+	for _, n := range f.nodes {
+		if n.alive() {
+			return true
+		}
+	}
+	return false
+}
