@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -47,5 +48,57 @@ func TestUnreachableNATSIsNamed(t *testing.T) {
 	err := run(context.Background(), append(serverArgs(t.TempDir()), "-nats", "nats://ann:hidden@127.0.0.1:1"), &lines{}, &lines{}, nil)
 	if err == nil || !strings.Contains(err.Error(), "nats: allowed is servers that can be reached") || strings.Contains(err.Error(), "hidden") {
 		t.Errorf("the server ended with %v", err)
+	}
+}
+
+// startNodes starts several servers in this process that know nothing of one another but the NATS servers' address.
+func startNodes(t *testing.T, n int, args ...string) []*server {
+	t.Helper()
+	nats := natsServer(t)
+	nodes := make([]*server, n)
+	for i := range nodes {
+		nodes[i] = startServer(t, "", append([]string{"-nats", nats, "-node-id", fmt.Sprintf("n%d", i+1)}, args...)...)
+	}
+	return nodes
+}
+
+// TestTwoNodesAreOneRoom follows each kind of message from one node to the other.
+func TestTwoNodesAreOneRoom(t *testing.T) {
+	nodes := startNodes(t, 2)
+	host := join(t, nodes[1].url, "demo", nodes[0].hostToken) // signed by the other node
+	guest := join(t, nodes[0].url, "demo", "")
+	guest.wait("both online", func(e event) bool { return e.kind() == "online" && e.num("count") == 2 })
+
+	again := join(t, nodes[1].url, "demo", guest.welcome.str("guest_token"))
+	if id := again.welcome.in("user").str("id"); id != guest.welcome.in("user").str("id") {
+		t.Errorf("the guest is %s on the other node", id)
+	}
+	ack := guest.ask("danmaku", `,"text":"hello over there"`)
+	if e := host.wait("danmaku", func(e event) bool { return e.kind() == "danmaku" }); e.str("mid") != ack.str("mid") || e.num("ts") != ack.num("ts") {
+		t.Errorf("the other node shows %v after %v", e, ack)
+	}
+	ack = host.ask("gift", `,"gift":"rose","count":2`)
+	if e := guest.wait("gift", func(e event) bool { return e.kind() == "gift" }); ack.num("code") != 200 || e.num("seq") != ack.num("seq") {
+		t.Errorf("the other node shows %v after %v", e, ack)
+	}
+	for _, c := range []*client{host, guest} {
+		if ack := c.ask("like", `,"count":2`); ack.num("code") != 200 {
+			t.Errorf("like %v", ack)
+		}
+	}
+	for _, c := range []*client{host, guest} {
+		c.wait("all likes", func(e event) bool { return e.kind() == "like" && e.num("total") == 4 })
+	}
+	if ack := host.ask("moderate", `,"action":"slow_mode","seconds":5`); ack.num("code") != 200 {
+		t.Errorf("slow mode %v", ack)
+	}
+	guest.wait("slow mode", func(e event) bool { return e.kind() == "room" && e.num("slow_mode_ms") == 5000 })
+	if ack := host.ask("moderate", fmt.Sprintf(`,"action":"kick","user":%q`, guest.welcome.in("user").str("id"))); ack.num("code") != 200 {
+		t.Errorf("kick %v", ack)
+	}
+	for _, c := range []*client{guest, again} {
+		if code, _ := c.closed(); code != 4004 {
+			t.Errorf("kicked with %d", code)
+		}
 	}
 }
