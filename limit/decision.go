@@ -26,6 +26,9 @@ type Request struct {
 	User string
 	Room string
 	Addr netip.Addr
+	// Key names an API key or a service, for rules of scope key that hold over
+	// all nodes.
+	Key string
 	// Audience is how many are in the room, for tiers.
 	Audience int
 }
@@ -43,6 +46,12 @@ type Decision struct {
 	// rejected if nobody else came, Never when no wait helps, 0 unless
 	// rejected. Put jitter on it before a client sees it: see Jitter.
 	RetryAfter time.Duration
+	// At is when the tokens were taken: now, or later when a decision had to ask
+	// other nodes' store first. By it, rules with cluster: true keep their bound.
+	At Instant
+	// Unavailable tells that a rejection is not for want of tokens: the store
+	// of shared quotas is away and the rule says on_outage: closed.
+	Unavailable bool
 	// Remaining is how many more such tokens Rule grants at this instant
 	// after this decision.
 	Remaining int64

@@ -10,6 +10,8 @@ import (
 type Gate struct {
 	clock   Clock
 	current atomic.Pointer[generation]
+	// cluster is nil while this node is the only one; fixed before first use.
+	cluster *Cluster
 	// observer is nil while nobody looks on.
 	observer atomic.Pointer[Observer]
 

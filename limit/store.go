@@ -45,11 +45,14 @@ const (
 	// or OpFree gives it back. Call.Seq names the slot.
 	OpSlot
 	OpFree
+	// OpReset fills the bucket as far as nobody holds it, as an operator does
+	// who lifts a limit by hand. A claim stays: its owner is told otherwise.
+	OpReset
 )
 
 // String returns the name that metrics use.
 func (o Op) String() string {
-	return nameOf([]string{"draw", "claim", "give", "slot", "free"}, int(o))
+	return nameOf([]string{"draw", "claim", "give", "slot", "free", "reset"}, int(o))
 }
 
 // Kind is how a key counts.
