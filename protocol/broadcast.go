@@ -68,28 +68,52 @@ func (b *Batch) Build() *Broadcast {
 	return out
 }
 
-// Broadcast is what a tick sends to every viewer of a room. Its frames are shared; it is safe for concurrent use.
+// Broadcast is what a tick sends to every viewer of a room. Its frames are shared, each is built at most once, and it is
+// safe for concurrent use.
 type Broadcast struct {
+	// fixed before it is shared
 	full   *Frame
 	counts [NumClasses]int
-
-	// fixed after construction; kept to build the essential form, which most ticks never need
+	plain  bool
+	// kept to build the essential form, which most ticks never need
 	events  [][]byte
 	classes []Class
 
-	once      sync.Once
-	essential *Frame
+	essential         lazyFrame
+	fullDeflated      lazyFrame
+	essentialDeflated lazyFrame
 }
+
+// lazyFrame is built by the first who asks; the others wait for it.
+type lazyFrame struct {
+	once  sync.Once
+	frame *Frame
+}
+
+// KeepPlain makes the deflated forms the plain ones, for a room in which too few want them to be worth making. It is
+// called before b is shared.
+func (b *Broadcast) KeepPlain() { b.plain = true }
 
 // Full returns the frame with all events.
 func (b *Broadcast) Full() *Frame { return b.full }
 
+// FullDeflated returns the frame with all events for clients that have negotiated permessage-deflate; see [Deflate].
+func (b *Broadcast) FullDeflated() *Frame {
+	if b.plain {
+		return b.full
+	}
+	d := &b.fullDeflated
+	d.once.Do(func() { d.frame = Deflate(b.full) })
+	return d.frame
+}
+
 // Count returns how many events of class c the full frame carries.
 func (b *Broadcast) Count(c Class) int { return b.counts[c] }
 
-// Essential returns the frame with gifts and control alone, built at the first call; nil when there are none.
+// Essential returns the frame with gifts and control alone; nil when there are none.
 func (b *Broadcast) Essential() *Frame {
-	b.once.Do(func() {
+	d := &b.essential
+	d.once.Do(func() {
 		if b.counts[ClassControl]+b.counts[ClassGift] == 0 {
 			return
 		}
@@ -99,9 +123,20 @@ func (b *Broadcast) Essential() *Frame {
 				size += len(e) + 1
 			}
 		}
-		b.essential = joinFrame(b.events, b.classes, size)
+		d.frame = joinFrame(b.events, b.classes, size)
 	})
-	return b.essential
+	return d.frame
+}
+
+// EssentialDeflated returns what [Broadcast.Essential] does, for clients that have negotiated permessage-deflate.
+func (b *Broadcast) EssentialDeflated() *Frame {
+	f := b.Essential()
+	if b.plain || f == nil {
+		return f
+	}
+	d := &b.essentialDeflated
+	d.once.Do(func() { d.frame = Deflate(f) })
+	return d.frame
 }
 
 // joinFrame writes the array of events; with classes given, only of essential ones. size is the payload's length.
