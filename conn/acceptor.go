@@ -100,16 +100,24 @@ func (a *Acceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		count: a.cfg.Metrics.stripe(), lang: protocol.ParseLang(r.Header.Get("Accept-Language")),
 	}
 	s.limits.Scope = limit.ScopeConn
+	u := &upgrade{ResponseWriter: w, s: s}
+	readLimit := int64(protocol.MaxRequestBytes)
+	if a.cfg.Deflate {
+		if u.extensions = acceptDeflate(r.Header); u.extensions != "" {
+			s.inflow = new(inflow)
+			readLimit += deflateSlack
+		}
+	}
 	opts := a.accept
 	opts.OnPingReceived, opts.OnPongReceived = s.onPing, s.onPong
-	ws, err := websocket.Accept(&upgrade{ResponseWriter: w, s: s}, r, &opts)
+	ws, err := websocket.Accept(u, r, &opts)
 	if err != nil { // coder has answered
 		a.cfg.Metrics.upgrades.badRequest.Add(1)
 		a.release(s.turnedAway)
 		a.running.Done()
 		return
 	}
-	ws.SetReadLimit(protocol.MaxRequestBytes)
+	ws.SetReadLimit(readLimit)
 	s.ws = ws
 	a.adopt(s, refusal)
 }
@@ -157,6 +165,7 @@ func (a *Acceptor) adopt(s *Session, refusal *protocol.Refusal) {
 	} else {
 		a.cfg.Metrics.upgrades.accepted.Add(1)
 		a.cfg.Metrics.sessions.Add(1)
+		a.cfg.Metrics.deflating.Add(s.deflating())
 	}
 	s.born = a.now()
 	s.stamp()
@@ -182,6 +191,7 @@ func (a *Acceptor) ended(s *Session) {
 	a.cfg.Metrics.closed(code)
 	if !s.turnedAway {
 		a.cfg.Metrics.sessions.Add(-1)
+		a.cfg.Metrics.deflating.Add(-s.deflating())
 	}
 	a.release(s.turnedAway)
 }

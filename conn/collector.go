@@ -13,6 +13,8 @@ var (
 	descDeliveries = prometheus.NewDesc("liveroom_deliveries_total", "Messages handed to viewers' sockets.", []string{"class"}, nil)
 	descFrames     = prometheus.NewDesc("liveroom_frames_total", "Data frames handed to viewers' sockets.", nil, nil)
 	descBytes      = prometheus.NewDesc("liveroom_sent_bytes_total", "Bytes handed to viewers' sockets, headers and control frames included.", nil, nil)
+	descDeflate    = prometheus.NewDesc("liveroom_deflate_bytes_total", "Bytes of the deflated frames that were handed to viewers' sockets: in, before deflating, and out, of liveroom_sent_bytes_total.", []string{"form"}, nil)
+	descDeflating  = prometheus.NewDesc("liveroom_deflate_sessions", "Open sessions that have negotiated permessage-deflate.", nil, nil)
 	descDropped    = prometheus.NewDesc("liveroom_dropped_total", "Messages that a viewer did not get.", []string{"class", "reason"}, nil)
 	descCloses     = prometheus.NewDesc("liveroom_closes_total", "Ended sessions by close code; 1006 stands for those without a close frame.", []string{"code"}, nil)
 	descUpgrades   = prometheus.NewDesc("liveroom_upgrades_total", "Answers to WebSocket handshakes.", []string{"result"}, nil)
@@ -25,7 +27,7 @@ var _ prometheus.Collector = collector{}
 
 // Describe implements [prometheus.Collector].
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descSessions, descDeliveries, descFrames, descBytes, descDropped, descCloses, descUpgrades} {
+	for _, d := range []*prometheus.Desc{descSessions, descDeliveries, descFrames, descBytes, descDeflate, descDeflating, descDropped, descCloses, descUpgrades} {
 		ch <- d
 	}
 }
@@ -39,6 +41,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(descSessions, prometheus.GaugeValue, float64(m.sessions.Load()))
 	counter(descFrames, m.sum(func(s *counters) *atomic.Uint64 { return &s.frames }))
 	counter(descBytes, m.sum(func(s *counters) *atomic.Uint64 { return &s.bytes }))
+	counter(descDeflate, m.sum(func(s *counters) *atomic.Uint64 { return &s.inflated }), "in")
+	counter(descDeflate, m.sum(func(s *counters) *atomic.Uint64 { return &s.deflated }), "out")
+	ch <- prometheus.MustNewConstMetric(descDeflating, prometheus.GaugeValue, float64(m.deflating.Load()))
 	for class := range protocol.NumClasses {
 		counter(descDeliveries, m.sum(func(s *counters) *atomic.Uint64 { return &s.delivered[class] }), class.String())
 		for why := range numDropReasons {

@@ -45,6 +45,9 @@ type Config struct {
 	// for a slow viewer waits in its queue, where it can be left out, and not in the kernel. Default 128 KiB.
 	UnsentBytes int
 
+	// Deflate lets clients negotiate permessage-deflate (RFC 7692), never with context takeover. Default: not.
+	Deflate bool
+
 	// Reconnect is how long a client that is sent away waits at least; each is told a time of its own between this and its
 	// double. Default 2 s.
 	Reconnect time.Duration

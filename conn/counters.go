@@ -25,6 +25,8 @@ func (r dropReason) String() string {
 type counters struct {
 	frames    atomic.Uint64
 	bytes     atomic.Uint64
+	inflated  atomic.Uint64 // bytes of deflated frames as they would have been
+	deflated  atomic.Uint64 // and as they were; in bytes as well
 	delivered [protocol.NumClasses]atomic.Uint64
 	dropped   [protocol.NumClasses][numDropReasons]atomic.Uint64
 	_         [64]byte
@@ -34,6 +36,7 @@ type counters struct {
 func (c *counters) sentFull(b *protocol.Broadcast, bytes int) {
 	c.frames.Add(1)
 	c.bytes.Add(uint64(bytes))
+	c.shrunk(b.Full(), bytes)
 	for class := range protocol.NumClasses {
 		if n := b.Count(class); n != 0 {
 			c.delivered[class].Add(uint64(n))
@@ -49,10 +52,24 @@ func (c *counters) sent(e *entry) {
 	}
 	c.frames.Add(1)
 	c.bytes.Add(uint64(e.size))
+	switch e.kind {
+	case kindFull:
+		c.shrunk(e.b.Full(), e.size)
+	case kindEssential:
+		c.shrunk(e.b.Essential(), e.size)
+	}
 	for class := range protocol.NumClasses {
 		if n := e.count(class); n != 0 {
 			c.delivered[class].Add(uint64(n))
 		}
+	}
+}
+
+// shrunk counts what deflating has saved of a frame that went out with so many bytes.
+func (c *counters) shrunk(plain *protocol.Frame, bytes int) {
+	if n := plain.Len(); n != bytes {
+		c.inflated.Add(uint64(n))
+		c.deflated.Add(uint64(bytes))
 	}
 }
 

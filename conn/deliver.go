@@ -6,7 +6,7 @@ import "liveroom/protocol"
 // and, on a healthy TCP socket, does not allocate. Before [Session.Open] it is held within the queue's bounds. On a closing
 // session it does nothing.
 func (s *Session) Deliver(b *protocol.Broadcast) {
-	f := b.Full()
+	f := s.full(b) // may deflate, so not under the lock
 	s.mu.Lock()
 	if s.q == nil && s.opened && s.fd >= 0 && !s.closing && !s.writing {
 		n, err := writeFD(s.fd, f.Bytes())
@@ -19,26 +19,25 @@ func (s *Session) Deliver(b *protocol.Broadcast) {
 		s.mu.Unlock()
 		return
 	}
-	ok := s.queueLocked(b, nil, false)
+	ok := s.queueLocked(b, f, nil, false)
 	s.mu.Unlock()
 	if ok {
 		return
 	}
 	// Built outside the lock; most ticks never need it.
-	essential := b.Essential()
+	essential := s.essential(b)
 	s.mu.Lock()
-	s.queueLocked(b, essential, true)
+	s.queueLocked(b, f, essential, true)
 	s.mu.Unlock()
 }
 
 // queueLocked queues what the policy gives the viewer of a broadcast. It returns false, without effect, when it needs the
 // essential form to go on.
-func (s *Session) queueLocked(b *protocol.Broadcast, essential *protocol.Frame, built bool) bool {
+func (s *Session) queueLocked(b *protocol.Broadcast, f, essential *protocol.Frame, built bool) bool {
 	if s.closing || s.closed {
 		return true
 	}
 	q, cfg := s.queueOfLocked(), &s.a.cfg
-	f := b.Full()
 	if !q.lagging && q.room(f.Len(), cfg.QueueFrames, cfg.QueueBytes) {
 		q.pushData(entry{bytes: f.Bytes(), b: b, size: f.Len(), kind: kindFull})
 		s.startLocked()

@@ -26,5 +26,6 @@
 // # What it does not do
 //
 // It knows no rooms, users, tokens or rules: the [Lobby] seats a session, the [Meter] decides about its frames, and the
-// wiring says which addresses may connect. It compresses nothing yet.
+// wiring says which addresses may connect. It compresses nothing by itself: a broadcast brings its deflated form along, which
+// all share who have negotiated permessage-deflate, and what is for one viewer alone goes out as it is.
 package conn

@@ -15,11 +15,12 @@ const numStripes = 16
 // Metrics are the totals of all acceptors that share it. Counting costs a few uncontended atomic additions per frame; sums
 // are made when they are asked for. Safe for concurrent use.
 type Metrics struct {
-	stripes  [numStripes]counters
-	turn     atomic.Uint32
-	sessions atomic.Int64
-	closes   []atomic.Uint64 // in the order of closeLabels
-	upgrades upgrades
+	stripes   [numStripes]counters
+	turn      atomic.Uint32
+	sessions  atomic.Int64
+	deflating atomic.Int64    // of sessions
+	closes    []atomic.Uint64 // in the order of closeLabels
+	upgrades  upgrades
 }
 
 // upgrades counts the answers to handshakes.
@@ -38,8 +39,8 @@ func closeLabels() []string {
 }
 
 // NewMetrics makes the metrics and registers them: liveroom_sessions, liveroom_deliveries_total, liveroom_frames_total,
-// liveroom_sent_bytes_total, liveroom_dropped_total, liveroom_closes_total and
-// liveroom_upgrades_total. It panics when one of the names is taken.
+// liveroom_sent_bytes_total, liveroom_deflate_bytes_total, liveroom_deflate_sessions, liveroom_dropped_total,
+// liveroom_closes_total and liveroom_upgrades_total. It panics when one of the names is taken.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := newMetrics()
 	reg.MustRegister(collector{m})

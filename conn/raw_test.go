@@ -37,18 +37,26 @@ type rawConn struct {
 // rawDial upgrades; more is sent in the same segment as the handshake.
 func rawDial(t testing.TB, n *node, more string) *rawConn {
 	t.Helper()
+	return rawUpgrade(t, rawSocket(t, n), more)
+}
+
+func rawSocket(t testing.TB, n *node) net.Conn {
+	t.Helper()
 	nc, err := net.Dial("tcp", n.addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { nc.Close() })
-	return rawUpgrade(t, nc, more)
+	return nc
 }
 
-func rawUpgrade(t failer, nc net.Conn, more string) *rawConn {
+func rawUpgrade(t failer, nc net.Conn, more string) *rawConn { return rawUpgradeWith(t, nc, "", more) }
+
+// rawUpgradeWith adds whole lines to the handshake's headers.
+func rawUpgradeWith(t failer, nc net.Conn, headers, more string) *rawConn {
 	t.Helper()
 	c := &rawConn{Conn: nc}
-	c.write(t, []byte("GET /ws HTTP/1.1\r\nHost: liveroom\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+	c.write(t, []byte("GET /ws HTTP/1.1\r\nHost: liveroom\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+headers+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"+more))
 	for {
 		if i := bytes.Index(c.buf, []byte("\r\n\r\n")); i >= 0 {
@@ -93,8 +101,9 @@ func (c *rawConn) fill(t failer) {
 }
 
 type rawFrame struct {
-	op      byte
-	payload []byte
+	op       byte
+	payload  []byte
+	deflated bool // RSV1
 }
 
 func (f rawFrame) code() int {
@@ -111,7 +120,7 @@ func parseFrame(b []byte) (f *rawFrame, rest []byte, err error) {
 	}
 	op, n, h := b[0]&0x0f, int(b[1]), 2
 	switch {
-	case b[0]&0x70 != 0 || b[0]&0x80 == 0:
+	case b[0]&0x30 != 0 || b[0]&0x80 == 0 || b[0]&0x40 != 0 && op != opText:
 		return nil, b, fmt.Errorf("first byte %#x", b[0])
 	case op != opText && op != opClose && op != opPing && op != opPong:
 		return nil, b, fmt.Errorf("opcode %#x", op)
@@ -134,7 +143,7 @@ func parseFrame(b []byte) (f *rawFrame, rest []byte, err error) {
 	if len(b) < h+n {
 		return nil, b, nil
 	}
-	return &rawFrame{op, b[h : h+n]}, b[h+n:], nil
+	return &rawFrame{op, b[h : h+n], b[0]&0x40 != 0}, b[h+n:], nil
 }
 
 func (c *rawConn) readFrame(t failer) rawFrame {

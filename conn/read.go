@@ -60,8 +60,10 @@ func (s *Session) isClosing() bool {
 
 // scratch is what one message needs while it is read and handled; an idle session holds none.
 type scratch struct {
-	buf []byte
-	req protocol.Request
+	buf      []byte
+	spare    []byte // the other one of two, for a message that comes deflated
+	deflated bool   // buf is
+	req      protocol.Request
 }
 
 // scratchBytes is the buffer to begin with. It grows only as input comes, so that a half message costs the server about as
@@ -73,7 +75,7 @@ var scratches = sync.Pool{New: func() any { return &scratch{buf: make([]byte, 0,
 // release returns a scratch without the client's strings and without an overgrown buffer.
 func (c *scratch) release() {
 	c.req = protocol.Request{}
-	if cap(c.buf) <= 4*scratchBytes {
+	if cap(c.buf) <= 4*scratchBytes && cap(c.spare) <= 4*scratchBytes {
 		scratches.Put(c)
 	}
 }
@@ -85,7 +87,7 @@ func (s *Session) readMessage() bool {
 	if err != nil {
 		return s.readFailed()
 	}
-	if typ != websocket.MessageText {
+	if typ != websocket.MessageText && s.inflow == nil {
 		s.Close(protocol.Refusal{Code: protocol.CloseNotText})
 		return false
 	}
@@ -98,6 +100,7 @@ func (s *Session) readMessage() bool {
 	if c.buf, err = readAll(r, c.buf); err != nil {
 		return s.readFailed()
 	}
+	c.deflated = typ != websocket.MessageText
 	s.phase.Store(phaseHandling)
 	s.handle(c)
 	s.stamp()
@@ -106,6 +109,10 @@ func (s *Session) readMessage() bool {
 
 // readFailed ends the reading. Where coder has found a fault of the protocol it has sent a close, or should have.
 func (s *Session) readFailed() bool {
+	if s.inflow != nil && s.inflow.notText {
+		s.Close(protocol.Refusal{Code: protocol.CloseNotText})
+		return false
+	}
 	if !s.readFail {
 		s.mu.Lock()
 		s.closeForLocked(protocol.CloseProtocol)
@@ -119,17 +126,22 @@ func (s *Session) stamp() { s.seen.Store(int64(s.a.now())) }
 
 // handle spends a frame, decodes it and passes it on.
 func (s *Session) handle(c *scratch) {
+	var err *protocol.Error
+	var refusal *protocol.Refusal
 	if m := s.a.cfg.Meter; m != nil {
-		if err, refusal := m.Frame(s); err != nil || refusal != nil {
-			s.refuseFrame(c, err, refusal)
-			return
-		}
+		err, refusal = m.Frame(s)
 	}
-	if !utf8.Valid(c.buf) {
+	switch {
+	case !s.unpack(c):
+		return
+	case err != nil || refusal != nil:
+		s.refuseFrame(c, err, refusal)
+		return
+	case !utf8.Valid(c.buf):
 		s.Close(protocol.Refusal{Code: protocol.CloseInvalidUTF8})
 		return
 	}
-	err := protocol.DecodeRequest(c.buf, &c.req)
+	err = protocol.DecodeRequest(c.buf, &c.req)
 	if s.seat == nil {
 		s.greet(&c.req, err)
 		return

@@ -21,8 +21,9 @@ type Session struct {
 	addr       netip.Addr
 	nc         net.Conn
 	ws         *websocket.Conn
-	order      int  // descriptor at birth
-	turnedAway bool // upgraded only to be told why not
+	order      int     // descriptor at birth
+	turnedAway bool    // upgraded only to be told why not
+	inflow     *inflow // nil: permessage-deflate was not negotiated. What it points to is the read loop's
 	count      *counters
 	born       time.Duration // on the acceptor's clock
 

@@ -18,10 +18,19 @@ const (
 // coder uses as they are, in place of net/http's of 4 KiB each.
 type upgrade struct {
 	http.ResponseWriter
-	s *Session
+	s          *Session
+	extensions string // that were negotiated; "" for none
 }
 
 var _ http.Hijacker = (*upgrade)(nil)
+
+// WriteHeader tells the client of the extensions, when it is let in.
+func (u *upgrade) WriteHeader(status int) {
+	if status == http.StatusSwitchingProtocols && u.extensions != "" {
+		u.Header().Set("Sec-WebSocket-Extensions", u.extensions)
+	}
+	u.ResponseWriter.WriteHeader(status)
+}
 
 // Hijack takes the connection from net/http and keeps what it had read ahead.
 func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {

@@ -23,13 +23,22 @@ func (w *wire) Read(p []byte) (int, error) {
 		if w.prefix = w.prefix[n:]; len(w.prefix) == 0 {
 			w.prefix = nil
 		}
-		return n, nil
+		return w.follow(p[:n])
 	}
 	n, err := w.nc.Read(p)
 	if err != nil {
 		w.readFail = true
+		return n, err
 	}
-	return n, err
+	return w.follow(p[:n])
+}
+
+// follow passes on what the socket gave.
+func (w *wire) follow(p []byte) (int, error) {
+	if w.inflow == nil {
+		return len(p), nil
+	}
+	return w.inflow.pass(p)
 }
 
 // Write sends a control frame of coder's: a pong, the echo of a close, or a close of its own.
@@ -88,7 +97,7 @@ func (w *wire) SetWriteDeadline(t time.Time) error { return w.nc.SetWriteDeadlin
 
 // readLimit is what the buffer may grow to: coder lets one byte over the limit through before it refuses, and needs room
 // to be asked for one more.
-const readLimit = protocol.MaxRequestBytes + 2
+const readLimit = protocol.MaxRequestBytes + deflateSlack + 2
 
 // readAll reads one message into buf[:0], which grows only with what really comes.
 func readAll(r io.Reader, buf []byte) ([]byte, error) {
