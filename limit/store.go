@@ -23,6 +23,10 @@ type Store interface {
 	Shards() []string
 }
 
+// Tolerance is the jitter on the way to the store: a step of its clock below it
+// is not told from a call that came late.
+const Tolerance = 200 * time.Millisecond
+
 // ErrStale is the Err of a call that the store had answered before, or that
 // was overtaken by a later one of the same node and key. It had no effect.
 var ErrStale = errors.New("limit: the call was overtaken")
@@ -71,7 +75,8 @@ const (
 // Terms are the numbers of a rule, the same from every node that has the same
 // rule set. Amounts are in shares, of which a token has a whole number. The
 // store keeps the terms of the latest call: the level it had goes on, at most
-// the new size.
+// the new size. Two things must not change under one key: how many shares a
+// token has, and the kind; where the kind does, the key starts as a Lost one.
 type Terms struct {
 	Kind Kind
 	// Size is the burst or the quota, in shares, 1 to 1<<40.
@@ -107,14 +112,26 @@ type Call struct {
 	// what could have been granted; where of more, a reply was lost and what
 	// it granted goes back, unless it has expired.
 	Received int64
-	// Hold is what Node keeps of its grants, Return what it gives back, unless
-	// it has expired; the rest is spent.
-	Hold, Return int64
-	// Debt is what was spent without asking while the store was away.
+	// Hold is what Node keeps of its grants; all of a claimed bucket's are 0.
+	Hold int64
+	// Returned is the sum of all that Node has ever given back of its grants.
+	// What is new in it is credited once, unless it has expired. It is a sum so
+	// that it may be told again in any later call when a reply is lost: what
+	// was once told here must not come back into the hand. What is neither
+	// held nor returned is spent.
+	Returned int64
+	// Debt is the sum of all that Node ever spent without asking while the
+	// store was away. What is new in it is debited once, at most a size.
 	Debt int64
 	// Ask is what Node wants, Least the smallest part it can use. A grant is
-	// between them or 0. Level is what OpGive gives back.
-	Ask, Least, Level int64
+	// between them or 0.
+	Ask, Least int64
+	// Level is what OpGive gives back, and what an OpClaim that is Owned has.
+	Level int64
+	// Owned says in an OpClaim that Node has had the bucket until now by all it
+	// knows, and Level is what it has in it. Where the store has lost that, it
+	// claims it at Level at once instead of waiting for holds of others.
+	Owned bool
 	// Floor is what this draw must leave in the bucket.
 	Floor int64
 	// Lease is how long, from the receipt of the call, the store counts what
@@ -122,9 +139,12 @@ type Call struct {
 	// call and so stops sooner.
 	Lease time.Duration
 
-	// Seen is the store's time in the last answer on this key that Node had, 0
-	// for none; at least LeastSince and at most MostSince have passed since by
-	// Node's monotonic clock. The store's time is held within them.
+	// Seen is Reply.Now of the last answer on this key that Node had, 0 for
+	// none. By Node's monotonic clock at least LeastSince (from the receipt of
+	// that answer to now) and at most MostSince (from before that call was
+	// sent to now) have passed; now is just before this call is sent. A store
+	// whose clock runs ahead of MostSince by more than Tolerance takes it for a
+	// step and goes on from LeastSince.
 	Seen                  int64
 	LeastSince, MostSince time.Duration
 	// Lost says that the key may have existed: when it is missing, its bucket
@@ -145,10 +165,12 @@ type Reply struct {
 	Now int64
 	// Granted are the shares that Node may spend from now on.
 	Granted int64
-	// Left is what the bucket still has, below 0 when it is in debt.
+	// Left is what the bucket still has, below 0 when it is in debt, in whole
+	// shares rounded down.
 	Left int64
 	// Wait is the exact time until Call.Least can be granted if nobody else
-	// comes, Never when it never can; 0 when it was.
+	// comes, to the microsecond, Never when it never can; 0 when it was. After
+	// a claim that was refused for others' holds, the time until they expire.
 	Wait time.Duration
 	// Ends is when the window ends in which the grant is good, from Now; 0
 	// when it is good for the whole lease.
@@ -158,7 +180,8 @@ type Reply struct {
 	// Owner is who has claimed the bucket; Call.Node after a claim that was
 	// granted, whose Left then is the level to go on from.
 	Owner string
-	// Others counts the other nodes that asked lately.
+	// Others counts the other nodes that asked lately, by the part of their
+	// names before '#'.
 	Others int
 	// Keep is how long, from Now, the store remembers the key if nobody asks.
 	Keep time.Duration
