@@ -58,7 +58,17 @@ func (f *Fabric) Ask(ctx context.Context, node, verb string, payload []byte) ([]
 func (f *Fabric) AskAll(ctx context.Context, verb string, payload []byte) (map[string][]byte, error) {
 	ctx, cancel := boundAsk(ctx)
 	defer cancel()
-	nodes := append(f.Nodes(), f.cfg.NodeID)
+	return f.askEach(ctx, append(f.Nodes(), f.cfg.NodeID), verb, payload)
+}
+
+// AskOthers is [Fabric.AskAll] without this node.
+func (f *Fabric) AskOthers(ctx context.Context, verb string, payload []byte) (map[string][]byte, error) {
+	ctx, cancel := boundAsk(ctx)
+	defer cancel()
+	return f.askEach(ctx, f.Nodes(), verb, payload)
+}
+
+func (f *Fabric) askEach(ctx context.Context, nodes []string, verb string, payload []byte) (map[string][]byte, error) {
 	answers, errs := make([][]byte, len(nodes)), make([]error, len(nodes))
 	var wg sync.WaitGroup
 	for i, node := range nodes {

@@ -131,8 +131,8 @@ func TestRefusalsOfAUserByARuleAreOneLine(t *testing.T) {
 	for i := range 500 {
 		s.refuse(Refused{User: fmt.Sprint("v", i), Count: 1, Time: 1000})
 	}
-	if got := s.newest(); len(got) != maxRefusals || got[0].User != "v499" {
-		t.Fatalf("want %d lines, the newest first, have %d, %+v", maxRefusals, len(got), got[0])
+	if got := s.newest(); len(got) != MaxRefusals || got[0].User != "v499" {
+		t.Fatalf("want %d lines, the newest first, have %d, %+v", MaxRefusals, len(got), got[0])
 	}
 }
 

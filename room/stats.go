@@ -17,10 +17,12 @@ type stats struct {
 
 const (
 	statSeconds = 60
-	maxRefusals = 50
 	// mergeWithin is how long refusals of one user by one rule count as one line.
 	mergeWithin = time.Minute
 )
+
+// MaxRefusals bounds the refusals that a room shows to its host.
+const MaxRefusals = 50
 
 type tally struct {
 	second int64 // since the clock's epoch
@@ -84,9 +86,9 @@ func (s *stats) refuse(r Refused) {
 			return
 		}
 	}
-	if len(s.refusals) >= maxRefusals {
+	if len(s.refusals) >= MaxRefusals {
 		copy(s.refusals, s.refusals[1:])
-		s.refusals = s.refusals[:maxRefusals-1]
+		s.refusals = s.refusals[:MaxRefusals-1]
 	}
 	s.refusals = append(s.refusals, r)
 }
@@ -99,6 +101,11 @@ type Rates struct {
 	Danmaku  float64 `json:"danmaku"` // admitted
 	Gift     float64 `json:"gift"`    // stored
 	Like     float64 `json:"like"`    // taps that count
+}
+
+// Plus adds what another node has decided on.
+func (r Rates) Plus(o Rates) Rates {
+	return Rates{r.Admitted + o.Admitted, r.Degraded + o.Degraded, r.Refused + o.Refused, r.Danmaku + o.Danmaku, r.Gift + o.Gift, r.Like + o.Like}
 }
 
 // rates returns the averages over the last n seconds, the present one included.

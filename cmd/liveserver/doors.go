@@ -39,10 +39,18 @@ func (n *node) openDoors(certificate *tls.Config, reg *prometheus.Registry) erro
 	if err != nil {
 		return err
 	}
+	var nodes api.Nodes
+	if !n.cfg.Embedded() {
+		nodes = n.askNodes
+	}
 	calls := api.New(api.Config{
 		Hub: n.hub, Ledger: n.fabric, Tokens: n.tokens, Gate: n.gate, ClientAddr: clientAddr, Create: created.admit,
-		Origins: n.cfg.Origins, Guests: n.cfg.Auth.Guests, Book: n.book, Preview: n.preview, Guard: func() any { return n.guard.Watching() }, Networks: arrivals.acquire, Log: n.log,
+		Origins: n.cfg.Origins, Guests: n.cfg.Auth.Guests, Book: n.book, Preview: n.preview, Guard: func() any { return n.guard.Watching() }, Networks: arrivals.acquire,
+		Nodes: nodes, Log: n.log,
 	})
+	if err := n.answerNodes(calls); err != nil {
+		return err
+	}
 	n.main = viewerServer(pages, calls, n.acceptor, certificate, n.log)
 	n.admin = adminServer(pages, calls, n.health, reg, n.log)
 	return nil

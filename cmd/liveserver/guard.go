@@ -51,7 +51,7 @@ func (n *node) replay(ctx context.Context, today, proposed *limit.Rules) (*previ
 		return nil, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(replayPatience), Detail: "another preview is being computed"}
 	}
 	now := time.Now()
-	traffic, err := n.recorder.Source()(ctx, now.Add(-previewWindow), now.Add(time.Second)) // an end to come, so that the last step is not cut off
+	traffic, err := n.traffic(ctx, now.Add(-previewWindow), now.Add(time.Second)) // an end to come, so that the last step is not cut off
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (n *node) judge(ctx context.Context, today, proposed *limit.Rules) error {
 // startGuard watches, until ctx ends, what is published on this node.
 func (n *node) startGuard(ctx context.Context) error {
 	guard, err := preview.NewGuard(preview.GuardConfig{
-		Source: n.recorder.Source(), Book: n.book, Log: n.log,
+		Source: n.traffic, Book: n.book, Log: n.log,
 		Superseded: func(err error) bool { return errors.Is(err, rulebook.ErrConflict) },
 	})
 	if err != nil {

@@ -26,7 +26,7 @@ type Tokens interface {
 	Verify(signed string) (token.Identity, error)
 }
 
-// Config is what the API is made of. Everything is required but Origins, Create and Log.
+// Config is what the API is made of. Everything is required but Origins, Create, Nodes and Log.
 type Config struct {
 	Hub        *room.Hub
 	Ledger     Ledger
@@ -40,6 +40,7 @@ type Config struct {
 	Preview    Preview                               // of a proposed set
 	Guard      func() any                            // what the guard of changes sees
 	Networks   Networks                              // the buckets of addresses that sockets come from
+	Nodes      Nodes                                 // the others; nil: there are none
 	Log        *slog.Logger                          // nil: nothing is logged
 }
 
@@ -61,7 +62,10 @@ type API struct {
 	preview    Preview
 	guardState func() any
 	networks   Networks
+	nodes      Nodes
 	log        *slog.Logger
+
+	listing listing
 
 	keys  *limit.Table[string] // by the token's user
 	hosts *limit.Table[netip.Prefix]
@@ -75,9 +79,10 @@ const maxCallers = 100_000
 func New(c Config) *API {
 	a := &API{
 		hub: c.Hub, ledger: c.Ledger, tokens: c.Tokens, gate: c.Gate, clientAddr: c.ClientAddr, create: c.Create,
-		origins: c.Origins, guests: c.Guests, book: c.Book, preview: c.Preview, guardState: c.Guard, networks: c.Networks, log: c.Log,
-		keys:  limit.NewTable[string](limit.ScopeKey, maxCallers),
-		hosts: limit.NewTable[netip.Prefix](limit.ScopeIP, maxCallers),
+		origins: c.Origins, guests: c.Guests, book: c.Book, preview: c.Preview, guardState: c.Guard, networks: c.Networks, nodes: c.Nodes, log: c.Log,
+		listing: listing{turn: make(chan struct{}, 1)},
+		keys:    limit.NewTable[string](limit.ScopeKey, maxCallers),
+		hosts:   limit.NewTable[netip.Prefix](limit.ScopeIP, maxCallers),
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)

@@ -24,14 +24,14 @@ func (a *API) listRooms(w http.ResponseWriter, r *http.Request, c call) {
 	out := struct {
 		Rooms []listed `json:"rooms"`
 	}{Rooms: []listed{}}
-	for _, s := range a.hub.Rooms() {
-		if c.known && !c.Allows(s.ID) {
+	for _, room := range a.everywhere(r.Context()) {
+		if c.known && !c.Allows(room.ID) {
 			continue
 		}
 		if uint64(len(out.Rooms)) == limit {
 			break
 		}
-		out.Rooms = append(out.Rooms, listed{s, a.ratesOf(s.ID)})
+		out.Rooms = append(out.Rooms, room)
 	}
 	a.write(w, r, out)
 }
@@ -93,6 +93,7 @@ func (a *API) withRoom(w http.ResponseWriter, r *http.Request, c call, create fu
 	case err != nil:
 		a.refuse(w, r, err)
 	case reads(c.caller, c.room):
+		a.gather(r.Context(), &info)
 		a.write(w, r, a.detail(info))
 	default:
 		a.write(w, r, seen{listed{info.Summary, shown(info.Rates.TenSeconds)}, info.SlowModeMS, info.Pinned})
