@@ -13,8 +13,10 @@ import (
 type audience struct {
 	shards []*shard // none empty, in order
 	size   int
-	joined uint64 // numbers members, which makes equal descriptors distinct
-	most   int    // members of one shard; fixed
+	// deflating is how many of them take deflated frames.
+	deflating int
+	joined    uint64 // numbers members, which makes equal descriptors distinct
+	most      int    // members of one shard; fixed
 }
 
 // shardMax is the size at which a shard is cut in two. A join during a flush copies at most this many pointers.
@@ -49,6 +51,9 @@ func (a *audience) add(m *Member) {
 	a.joined++
 	m.number = a.joined
 	a.size++
+	if m.deflates {
+		a.deflating++
+	}
 	if len(a.shards) == 0 {
 		a.shards = append(a.shards, &shard{members: []*Member{m}})
 		return
@@ -81,6 +86,9 @@ func (a *audience) remove(m *Member) bool {
 	s.own()
 	s.members = slices.Delete(s.members, at, at+1)
 	a.size--
+	if m.deflates {
+		a.deflating--
+	}
 	switch {
 	case len(s.members) == 0:
 		a.shards = slices.Delete(a.shards, i, i+1)

@@ -44,7 +44,7 @@ func TestAudienceModel(t *testing.T) {
 				}
 			},
 			"join one": func(t *rapid.T) {
-				m := &Member{descriptor: rapid.IntRange(0, 5).Draw(t, "descriptor")}
+				m := &Member{descriptor: rapid.IntRange(0, 5).Draw(t, "descriptor"), deflates: rapid.Bool().Draw(t, "deflates")}
 				a.add(m)
 				in[m] = true
 			},

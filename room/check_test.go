@@ -68,7 +68,7 @@ func (r *Room) check(members map[*User]int) error {
 
 // check returns what is wrong with the audience.
 func (a *audience) check() error {
-	n := 0
+	n, deflating := 0, 0
 	var last *Member
 	for i, s := range a.shards {
 		if len(s.members) == 0 || len(s.members) >= a.most {
@@ -80,7 +80,13 @@ func (a *audience) check() error {
 			}
 			last = m
 			n++
+			if m.deflates {
+				deflating++
+			}
 		}
+	}
+	if deflating != a.deflating {
+		return fmt.Errorf("%d deflate, counted %d", deflating, a.deflating)
 	}
 	if n != a.size {
 		return fmt.Errorf("size is %d, there are %d", a.size, n)

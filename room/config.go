@@ -51,6 +51,14 @@ type Config struct {
 
 	// Tick is the shortest time between two flushes of a room. Default 25 ms.
 	Tick time.Duration
+	// DeflateFrom is how many members must take deflated frames before a room makes them; with fewer, making one costs
+	// more than writing it. Default 8.
+	DeflateFrom int
+	// GatherFrom is how many members must take deflated frames before the room gathers longer for a frame while much is
+	// said, so that it deflates better. Default 50.
+	GatherFrom int
+	// GatherTick is the longest that it then gathers; at Tick or below it never does. Default 100 ms.
+	GatherTick time.Duration
 	// HistoryCount is how many danmaku a joining member is shown. Default 50.
 	HistoryCount int
 	// HistoryAge is how old the oldest of them may be. Default 5 minutes.
@@ -92,11 +100,14 @@ func (c Config) withDefaults() Config {
 	set(&c.MaxRooms, 20_000)
 	set(&c.MaxUsers, 250_000)
 	set(&c.MaxText, protocol.MaxTextGraphemes)
+	set(&c.DeflateFrom, 8)
+	set(&c.GatherFrom, 50)
 	set(&c.HistoryCount, 50)
 	set(&c.AnswersKept, 64)
 	set(&c.ResumeGifts, 500)
 	set(&c.Workers, runtime.GOMAXPROCS(0))
 	set(&c.Tick, 25*time.Millisecond)
+	set(&c.GatherTick, 100*time.Millisecond)
 	set(&c.HistoryAge, 5*time.Minute)
 	set(&c.OnlineEvery, 2*time.Second)
 	set(&c.LikeEvery, time.Second)
@@ -145,7 +156,7 @@ func (c Config) Validate() error {
 		field string
 		value int
 	}{
-		{"MaxRooms", c.MaxRooms}, {"MaxUsers", c.MaxUsers}, {"MaxText", c.MaxText}, {"HistoryCount", c.HistoryCount},
+		{"MaxRooms", c.MaxRooms}, {"MaxUsers", c.MaxUsers}, {"MaxText", c.MaxText}, {"DeflateFrom", c.DeflateFrom}, {"GatherFrom", c.GatherFrom}, {"HistoryCount", c.HistoryCount},
 		{"AnswersKept", c.AnswersKept}, {"ResumeGifts", c.ResumeGifts}, {"Workers", c.Workers},
 	} {
 		if n.value < 1 {
@@ -156,7 +167,7 @@ func (c Config) Validate() error {
 		field string
 		value time.Duration
 	}{
-		{"Tick", c.Tick}, {"HistoryAge", c.HistoryAge}, {"OnlineEvery", c.OnlineEvery}, {"LikeEvery", c.LikeEvery},
+		{"Tick", c.Tick}, {"GatherTick", c.GatherTick}, {"HistoryAge", c.HistoryAge}, {"OnlineEvery", c.OnlineEvery}, {"LikeEvery", c.LikeEvery},
 		{"RepeatWithin", c.RepeatWithin}, {"ComboWithin", c.ComboWithin}, {"AnswersFor", c.AnswersFor},
 		{"ResumeOverlap", c.ResumeOverlap}, {"GiftTimeout", c.GiftTimeout}, {"GiftRetry", c.GiftRetry},
 		{"Heartbeat", c.Heartbeat}, {"OpenTimeout", c.OpenTimeout}, {"RoomIdle", c.RoomIdle}, {"SweepEvery", c.SweepEvery},

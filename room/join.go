@@ -13,7 +13,8 @@ import (
 type JoinRequest struct {
 	Session   Session
 	SessionID string
-	Order     int // of the socket among all, its descriptor
+	Order     int  // of the socket among all, its descriptor
+	Deflates  bool // the session takes deflated frames
 	Conn      *limit.Subject
 	Addr      netip.Addr
 	// Networks are the buckets of the address and of the network around it, in the order of scopes; the caller keeps
@@ -91,7 +92,7 @@ func (r *Room) admit(j *JoinRequest) (*Member, view, *protocol.Error) {
 		return nil, view{}, limited(protocol.ReasonRateLimited, d)
 	}
 	m := &Member{
-		session: j.Session, room: r, user: u, place: p, conn: j.Conn, networks: j.Networks, addr: j.Addr, lang: j.Lang, descriptor: j.Order,
+		session: j.Session, room: r, user: u, place: p, conn: j.Conn, networks: j.Networks, addr: j.Addr, lang: j.Lang, descriptor: j.Order, deflates: j.Deflates,
 		joined: now, joinedAs: j.Who.Role,
 	}
 	who := j.Who

@@ -23,6 +23,7 @@ type Member struct {
 	addr       netip.Addr
 	lang       protocol.Lang
 	descriptor int
+	deflates   bool
 	joined     limit.Instant // what the gate was asked with
 	joinedAs   protocol.Role
 	number     uint64 // set by the audience when the member joins

@@ -45,11 +45,12 @@ type event struct {
 type fakeSession struct {
 	t testing.TB
 
-	mu     sync.Mutex
-	live   lane // Deliver
-	own    lane // Control
-	opened lane // Open
-	closed *protocol.Refusal
+	mu       sync.Mutex
+	deflated int  // broadcasts whose full form was
+	live     lane // Deliver
+	own      lane // Control
+	opened   lane // Open
+	closed   *protocol.Refusal
 }
 
 // lane keeps frames as they came and reads them when somebody asks.
@@ -67,7 +68,21 @@ func (s *fakeSession) add(l *lane, array []byte) {
 	l.frames = append(l.frames, array)
 }
 
-func (s *fakeSession) Deliver(b *protocol.Broadcast) { s.add(&s.live, b.Full().Payload()) }
+func (s *fakeSession) Deliver(b *protocol.Broadcast) {
+	s.add(&s.live, b.Full().Payload())
+	if b.FullDeflated() != b.Full() {
+		s.mu.Lock()
+		s.deflated++
+		s.mu.Unlock()
+	}
+}
+
+func (s *fakeSession) deflatedFrames() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.deflated
+}
+
 func (s *fakeSession) Control(events []byte) {
 	s.add(&s.own, protocol.NewEventFrame(events).Payload())
 }

@@ -19,6 +19,7 @@ type tick struct {
 	missed  int           // danmaku that found the batch full
 	flushed limit.Instant // when the last flush began
 	took    time.Duration // by the last flush
+	pace    pace          // of what is said
 
 	running bool          // a runner exists
 	sleeps  limit.Instant // until when it will not look by itself
@@ -26,6 +27,7 @@ type tick struct {
 	// owned by the runner
 	spare    []int64
 	snapshot [][]*Member
+	plain    bool // too few of them take deflated frames
 }
 
 // maxTickBytes bounds a tick's frame. A room that is behind by that much drops further danmaku, and says so in the frame;
@@ -45,9 +47,9 @@ func (r *Room) addLocked(c protocol.Class, event []byte, ts int64) {
 }
 
 // tickLengthLocked is the shortest time between the beginnings of two flushes: what is configured, and longer when the
-// last flush took longer than that.
+// last flush took longer than that, or where it pays to gather more for a frame.
 func (r *Room) tickLengthLocked() time.Duration {
-	return max(r.hub.cfg.Tick, min(r.tick.took, maxTick))
+	return max(r.hub.cfg.Tick, min(r.tick.took, maxTick), r.gatherLocked())
 }
 
 // maxTick bounds what ticks stretch to.
@@ -113,6 +115,7 @@ func (r *Room) turn() (wait time.Duration, more bool) {
 		r.mu.Unlock()
 		return due.Sub(now), true
 	}
+	r.noteLocked(now)
 	batch, stamps, missed := t.batch, t.stamps, t.missed
 	t.batch, t.stamps, t.unshown, t.missed = protocol.Batch{}, t.spare[:0], 0, 0
 	t.flushed, t.sleeps = now, awake
@@ -120,6 +123,7 @@ func (r *Room) turn() (wait time.Duration, more bool) {
 	online, showOnline := r.crowd.takeLocked(now, cfg.OnlineEvery)
 	delta, total, showLikes := r.likes.takeLocked(now, cfg.LikeEvery)
 	t.snapshot = r.audience.freeze(t.snapshot[:0])
+	t.plain = r.audience.deflating < cfg.DeflateFrom
 	r.mu.Unlock()
 
 	if missed > 0 {
@@ -158,7 +162,11 @@ func (r *Room) flush(batch *protocol.Batch, stamps []int64, began limit.Instant)
 	if len(r.tick.snapshot) == 0 || batch.Len() == 0 {
 		return
 	}
-	r.deliver(batch.Build())
+	b := batch.Build()
+	if r.tick.plain {
+		b.KeepPlain()
+	}
+	r.deliver(b)
 	r.hub.cfg.Metrics.flushed(r.hub.gate.Now().Sub(began), r.hub.cfg.Now().UnixMilli(), stamps)
 }
 

@@ -50,7 +50,7 @@ func (l *lobby) Hello(ctx context.Context, s *conn.Session, r *protocol.Request)
 		return nil, &protocol.Refusal{Code: protocol.CloseOverloaded, Reconnect: limit.Jitter(fullRetry)}
 	}
 	m, refusal := l.hub.Join(ctx, room.JoinRequest{
-		Session: s, SessionID: s.ID(), Order: s.Order(), Conn: s.Subject(), Addr: s.Addr(), Networks: networks, Lang: s.Lang(),
+		Session: s, SessionID: s.ID(), Order: s.Order(), Deflates: s.Deflates(), Conn: s.Subject(), Addr: s.Addr(), Networks: networks, Lang: s.Lang(),
 		Hello: r, Who: identityOf(who), GuestToken: guestToken,
 		Create: func() *protocol.Error { return l.created.admit(s.Addr()) },
 	})
