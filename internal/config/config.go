@@ -16,6 +16,13 @@ const (
 	SourceCluster = "cluster" // the nodes' common store; limits.file only seeds it
 )
 
+// Whether frames are deflated for the clients that can inflate them.
+const (
+	CompressionOff  = "off"  // never
+	CompressionAuto = "auto" // in rooms that are large enough for it to pay
+	CompressionOn   = "on"   // in all rooms
+)
+
 // When the addresses printed at start carry tokens.
 const (
 	PrintAuto   = "auto" // on a terminal
@@ -42,6 +49,7 @@ type Config struct {
 	Gifts          []protocol.CatalogueGift
 	Limits         Limits
 	Sessions       Sessions
+	Compression    string
 	DrainTimeout   time.Duration
 	PrintTokens    string
 	Log            Log

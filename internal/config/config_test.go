@@ -79,6 +79,7 @@ func TestEveryWay(t *testing.T) {
 addr: :9000
 admin_addr: 127.0.0.1:9001
 drain_timeout: 3s
+compression: off
 rooms: {auto_create: false, max: 7}
 trusted_proxies: [10.0.0.0/8, "::1"]
 origins: [https://a.example]
@@ -92,6 +93,9 @@ tls:
 	}
 	if c.AdminAddr != "127.0.0.1:9001" || c.Addr != ":9100" || c.Rooms.Max != 9 || c.Rooms.AutoCreate || c.DrainTimeout != 3*time.Second {
 		t.Errorf("order of sources: %+v", c)
+	}
+	if c.Compression != CompressionOff {
+		t.Errorf("compression %q: off is a word here, no boolean", c.Compression)
 	}
 	if want := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}; !reflect.DeepEqual(c.TrustedProxies, want) {
 		t.Errorf("trusted proxies %v", c.TrustedProxies)
@@ -151,6 +155,7 @@ func TestFaultsNamePathAllowedReceived(t *testing.T) {
 		{name: "unknown field of a gift", file: "gifts: [{id: a, name: x, prize: 1}]\n", want: []string{"gifts: allowed is a list of gifts"}},
 		{name: "no YAML", file: "addr: [\n", want: []string{"config: allowed is one YAML mapping"}},
 		{name: "key twice", file: "addr: :1\naddr: :2\n", want: []string{"config: allowed is one YAML mapping"}},
+		{name: "compression", env: []string{"LIVEROOM_COMPRESSION=gzip"}, want: []string{`compression: allowed is one of off, auto, on; received "gzip"`}},
 		{name: "proxy", args: []string{"-trusted-proxies", "proxy.example"}, want: []string{"trusted_proxies: allowed is addresses or CIDR"}},
 		{name: "origin", args: []string{"-origins", "https://a.example/path"}, want: []string{"origins: allowed is scheme://host"}},
 	} {

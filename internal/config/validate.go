@@ -36,6 +36,7 @@ func (c Config) Validate() Faults {
 	v.gifts(c.Gifts)
 	v.numbers(c)
 	v.oneOf("limits.source", c.Limits.Source, SourceFile, SourceCluster)
+	v.oneOf("compression", c.Compression, CompressionOff, CompressionAuto, CompressionOn)
 	v.oneOf("print_tokens", c.PrintTokens, PrintAuto, PrintAlways, PrintNever)
 	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	v.oneOf("log.format", c.Log.Format, "json", "text")
