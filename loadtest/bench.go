@@ -80,6 +80,7 @@ func (b *bench) open(ctx context.Context) error {
 		return err
 	}
 	b.sampler = newSampler(o.admins, o.pids)
+	b.result.sampling = b.sampler.began
 	b.result.Environment = environment(ctx, b.sampler)
 	return b.sampler.start(ctx)
 }

@@ -12,7 +12,7 @@ import (
 const (
 	chartWidth, chartHeight         = 720, 260
 	plotLeft, plotRight             = 64, 12
-	plotTop, plotBottom             = 12, 34
+	plotTop, plotBottom             = 22, 34
 	maxPoints                       = 360 // of one series; more are thinned to their peaks
 	plotWidth, plotHeight   float64 = chartWidth - plotLeft - plotRight, chartHeight - plotTop - plotBottom
 )
@@ -32,6 +32,7 @@ type series struct {
 type scale struct {
 	min, max float64
 	log      bool
+	time     bool // seconds since the first attempt
 	format   func(float64) string
 	ticks    []float64 // empty: round numbers
 }
@@ -41,6 +42,14 @@ type chart struct {
 	title, note string
 	x, y        scale
 	series      []series
+	bands       []Band // shaded in turn and named, where the horizontal axis is time
+}
+
+// Band is a stretch of time with a name.
+type Band struct {
+	Name string  `json:"name"`
+	From float64 `json:"from_seconds"` // since the first attempt
+	To   float64 `json:"to_seconds"`
 }
 
 // at is a value's place on the axis, 0 to 1.
@@ -117,6 +126,7 @@ func (c chart) svg() template.HTML {
 	c.y.fit(c.values(func(p point) float64 { return p.y }))
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`, chartWidth, chartHeight, html.EscapeString(c.title))
+	c.shade(&b)
 	c.axes(&b)
 	for _, s := range c.series {
 		c.line(&b, s)
@@ -139,6 +149,24 @@ func (c chart) place(p point) (x, y float64) {
 	return plotLeft + plotWidth*c.x.at(p.x), plotTop + plotHeight*(1-min(max(c.y.at(p.y), 0), 1))
 }
 
+// shade draws the bands, with names where there is room for them.
+func (c chart) shade(b *strings.Builder) {
+	const letter = 5.6 // width of an average one in SVG units
+	for i, d := range c.bands {
+		from, _ := c.place(point{max(d.From, c.x.min), c.y.min})
+		to, _ := c.place(point{min(d.To, c.x.max), c.y.min})
+		if to <= from {
+			continue
+		}
+		if i%2 == 1 {
+			fmt.Fprintf(b, `<rect class="band" x="%.1f" y="%d" width="%.1f" height="%.0f"/>`, from, plotTop, to-from, plotHeight)
+		}
+		if float64(len(d.Name))*letter <= to-from {
+			fmt.Fprintf(b, `<text class="name" x="%.1f" y="%d" text-anchor="middle">%s</text>`, (from+to)/2, plotTop-6, html.EscapeString(d.Name))
+		}
+	}
+}
+
 func (c chart) axes(b *strings.Builder) {
 	for _, v := range c.y.marks() {
 		_, y := c.place(point{c.x.min, v})
@@ -149,7 +177,12 @@ func (c chart) axes(b *strings.Builder) {
 		x, _ := c.place(point{v, c.y.min})
 		fmt.Fprintf(b, `<text class="tick" x="%.1f" y="%d" text-anchor="middle">%s</text>`, x, chartHeight-12, html.EscapeString(c.x.format(v)))
 	}
-	fmt.Fprintf(b, `<line class="axis" x1="%d" x2="%d" y1="%d" y2="%d"/>`, plotLeft, chartWidth-plotRight, chartHeight-plotBottom, chartHeight-plotBottom)
+	foot := chartHeight - plotBottom
+	fmt.Fprintf(b, `<line class="axis" x1="%d" x2="%d" y1="%d" y2="%d"/>`, plotLeft, chartWidth-plotRight, foot, foot)
+	if !c.y.log && c.y.min < 0 {
+		_, zero := c.place(point{c.x.min, 0})
+		fmt.Fprintf(b, `<line class="limit" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, plotLeft, chartWidth-plotRight, zero, zero)
+	}
 }
 
 // line draws one series. A logarithmic axis has no place for zero, so there the line has a gap: nothing was measured.

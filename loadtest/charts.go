@@ -10,6 +10,7 @@ import (
 func (r *Result) charts() []chart {
 	var out []chart
 	for _, c := range []chart{
+		r.levelOverTime(), r.admittedByNode(), r.redisOverTime(),
 		r.latencyOverTime(), r.latencyByPercentile(), r.flow(danmaku), r.flow(gift), r.flow(like), r.volumeOverTime(),
 		r.rampMemory(), r.churnMemory(), r.slowTurns(), r.processorOverTime(), r.memoryOverTime(), r.goroutinesOverTime(),
 	} {
@@ -20,6 +21,9 @@ func (r *Result) charts() []chart {
 			}
 		}
 		if c.series = kept; len(kept) > 0 {
+			if c.x.time {
+				c.bands = r.Bands
+			}
 			out = append(out, c)
 		}
 	}
@@ -40,7 +44,7 @@ func seconds(v float64) string { return time.Duration(v * 1e9).Round(time.Millis
 func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
 
 var (
-	timeAxis    = scale{format: seconds}
+	timeAxis    = scale{format: seconds, time: true} // since the first attempt
 	latencyAxis = scale{log: true, format: inSeconds.format}
 	countAxis   = scale{format: formatCount}
 	memoryAxis  = scale{format: formatBytes}
@@ -161,16 +165,17 @@ func (r *Result) slowTurns() chart {
 	return chart{title: "The others' p99, turn by turn", x: countAxis, y: latencyAxis, series: []series{without, with}}
 }
 
+// serverOverTime counts time from the first attempt, as all charts do; what lies before is connecting.
 func (r *Result) serverOverTime(of func(ServerSample) float64) []point {
 	var out []point
 	for _, s := range r.Server {
-		out = append(out, point{s.At, of(s)})
+		out = append(out, point{s.At - r.Began, of(s)})
 	}
 	return out
 }
 
 func (r *Result) processorOverTime() chart {
-	return chart{title: "Processor", note: "Share of one core. Time runs from the start of sampling, connecting included.", x: timeAxis, y: scale{format: percent},
+	return chart{title: "Processor", note: "Share of one core.", x: timeAxis, y: scale{format: percent},
 		series: []series{
 			{"server", 1, false, r.serverOverTime(func(s ServerSample) float64 { return s.CPU })},
 			{"this tool", 4, false, r.serverOverTime(func(s ServerSample) float64 { return s.LoadCPU })},

@@ -21,8 +21,9 @@ type crowd struct {
 	readers *readers
 	rooms   []string
 	stable  bool
-	first   int // index of the first session: no two crowds share a user
-	workers int // dials at the same time
+	first   int  // index of the first session: no two crowds share a user
+	one     bool // all sessions are of the same user, the first
+	workers int  // dials at the same time
 
 	// safe for concurrent use
 	joined atomic.Int64 // welcomed so far
@@ -95,7 +96,11 @@ func (c *crowd) open(ctx context.Context, i int) {
 }
 
 func (c *crowd) hello(s *session, conn net.Conn, early []byte) error {
-	token, err := c.tokens.token(s.index)
+	user := s.index
+	if c.one {
+		user = c.first
+	}
+	token, err := c.tokens.token(user)
 	if err != nil {
 		conn.Close()
 		return fmt.Errorf("token: %w", err)

@@ -19,6 +19,7 @@ import (
 // at once.
 type fakeServer struct {
 	refuse  func(n int64) bool // whether the n-th danmaku is refused; nil: none
+	bucket  *sharedBucket      // that danmaku are taken from; nil: none
 	dropOne bool               // one viewer misses the third danmaku and the third gift
 	swap    bool               // one viewer gets two danmaku in the wrong order
 
@@ -185,12 +186,16 @@ func (f *fakeServer) handle(r *fakeRoom, m *fakeMember, hello, req *protocol.Req
 	switch req.Op {
 	case protocol.OpDanmaku:
 		n := f.danmaku.Add(1)
-		if f.refuse != nil && f.refuse(n) {
+		full := f.refuse != nil && f.refuse(n)
+		if f.bucket != nil {
+			ack.TS, full = f.bucket.take()
+		}
+		if full {
 			ack = protocol.Refuse(req.ID, &protocol.Error{Reason: protocol.ReasonRateLimited, Scope: "room", Rule: "danmaku-room", RetryAfter: time.Second})
 			break
 		}
 		ack.MID = f.mids.Next()
-		event := protocol.AppendDanmaku(nil, protocol.Danmaku{MID: ack.MID, User: user, Text: req.Text, TS: now})
+		event := protocol.AppendDanmaku(nil, protocol.Danmaku{MID: ack.MID, User: user, Text: req.Text, TS: ack.TS})
 		r.tellLocked(event, missed(n == 3))
 		if f.swap {
 			r.late(n, event)
@@ -206,4 +211,31 @@ func (f *fakeServer) handle(r *fakeRoom, m *fakeMember, hello, req *protocol.Req
 		r.tellLocked(protocol.AppendLike(nil, int64(req.Count), r.likes), nil)
 	}
 	m.out <- protocol.AppendAck(nil, ack, protocol.English)
+}
+
+// sharedBucket is an exact token bucket that several fakes may have in common.
+type sharedBucket struct {
+	bound
+
+	mu    sync.Mutex
+	level int64     // in billionths of a message; guarded by mu
+	last  time.Time // guarded by mu
+}
+
+func newSharedBucket(b bound) *sharedBucket {
+	return &sharedBucket{bound: b, level: b.burst * int64(time.Second), last: time.Now()}
+}
+
+// take answers with the instant, in Unix milliseconds, at which it decided.
+func (k *sharedBucket) take() (ts int64, refused bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := time.Now()
+	k.level = min(k.burst*int64(time.Second), k.level+int64(now.Sub(k.last))*k.rate)
+	k.last = now
+	if k.level < int64(time.Second) {
+		return now.UnixMilli(), true
+	}
+	k.level -= int64(time.Second)
+	return now.UnixMilli(), false
 }

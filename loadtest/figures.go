@@ -38,7 +38,7 @@ type figures struct {
 }
 
 // sumUp reads everything that the trial's attempts and the viewers' sessions tell, once all has come to rest.
-func sumUp(t *trial, viewers, senders []*session, r *readers) figures {
+func sumUp(t *trial, viewers []*session, sp *speaker, r *readers) figures {
 	f := figures{classes: map[string]*ClassFigures{}}
 	for c := range classes {
 		f.classes[c.String()] = &ClassFigures{Outcomes: map[string]int64{}}
@@ -48,7 +48,7 @@ func sumUp(t *trial, viewers, senders []*session, r *readers) figures {
 			f.classes[t.class[k].String()].add(o)
 		}
 	}
-	f.delivery.danmaku(t, viewers, senders, r)
+	f.delivery.danmaku(t, viewers, sp, r)
 	f.delivery.gifts(t, viewers, r)
 	f.delivery.order(t, viewers, r, f.classes[danmaku.String()].Degraded)
 	f.stamps = admittedStamps(t)
@@ -75,7 +75,7 @@ func (c *ClassFigures) add(o outcome) {
 }
 
 // danmaku compares, for each viewer who stayed, how many of its room's danmaku it saw.
-func (d *Delivery) danmaku(t *trial, viewers, senders []*session, r *readers) {
+func (d *Delivery) danmaku(t *trial, viewers []*session, sp *speaker, r *readers) {
 	present := map[uint16]int64{}
 	for _, v := range viewers {
 		present[v.room]++
@@ -92,7 +92,7 @@ func (d *Delivery) danmaku(t *trial, viewers, senders []*session, r *readers) {
 			}
 			d.Twice += max(0, n-present[room])
 		case degraded:
-			echoes[senders[k%len(senders)]] += min(n, 1)
+			echoes[sp.senderOf(k)] += min(n, 1)
 			d.Leaked += max(0, n-1)
 		default: // the answer did not come, so that only its arrival tells whether it was admitted
 			if 2*n > present[room] {
@@ -188,8 +188,8 @@ func between(stored []uint64, h hole) int64 {
 func admittedStamps(t *trial) []int64 {
 	byRoom := map[uint16][]int64{}
 	for k := range t.due {
-		if t.class[k] == danmaku && outcome(t.outcome[k].Load()) == admitted && t.stamp[k] != 0 {
-			byRoom[t.room[k]] = append(byRoom[t.room[k]], t.stamp[k])
+		if ts, ok := t.admission(k); ok {
+			byRoom[t.room[k]] = append(byRoom[t.room[k]], ts)
 		}
 	}
 	var most []int64

@@ -70,12 +70,15 @@ func report(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	if result == nil {
 		return exitMissed
 	}
+	if !o.asked {
+		result.Objectives = measurable(result.Objectives, result.Values)
+	}
 	met := judge(result.Objectives, result.Values)
 	if werr := result.write(o, stdout); werr != nil {
 		fmt.Fprintf(stderr, "loadtest %s: %v\n", o.scenario.name, werr)
 		return exitMissed
 	}
-	if err != nil || !met || result.Values["quota_excess"] > 0 {
+	if err != nil || !met || result.Values["quota_excess"] > 0 || result.Values["user_excess"] > 0 {
 		return exitMissed
 	}
 	return exitOK

@@ -17,7 +17,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) != "" {
 		main()
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(serverDir) // it lies where the system clears up
+		os.Exit(code)
+	}))
 }
 
 // loadtest runs the tool as main does and returns its result.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -25,6 +26,11 @@ type plan struct {
 	slot    time.Duration // step of the time line
 	senders int
 	label   string // for the progress line
+
+	// pick says who sends attempt k, due at an offset from the start, when its time has come; nil: -senders in turn
+	pick func(due time.Duration) *session
+	// meanwhile runs beside the attempts until it returns or ctx, which ends with the last attempt, does; nil: nothing
+	meanwhile func(ctx context.Context, start time.Time)
 }
 
 // newTrial draws the attempts of a plan.
@@ -52,6 +58,10 @@ func (b *bench) measure(ctx context.Context, p plan, viewers []*session) (*measu
 		return nil, err
 	}
 	sp := newSpeaker(t, viewers[:min(max(p.senders, 1), len(viewers))], b.o.gift, newRand(b.o.seed+uint64(b.trials)))
+	if p.pick != nil {
+		t.witness()
+		sp.pick = func(k int) *session { return p.pick(time.Duration(t.due[k])) }
+	}
 	t.start = time.Now().Add(50 * time.Millisecond)
 	b.readers.begin(t)
 	defer b.readers.begin(nil)
@@ -60,7 +70,7 @@ func (b *bench) measure(ctx context.Context, p plan, viewers []*session) (*measu
 
 	spoken := make(chan error, 1)
 	go func() {
-		err := sp.run(ctx)
+		err := p.accompany(ctx, t.start, sp.run)
 		limit := patience
 		if err != nil {
 			limit = hurry
@@ -76,10 +86,23 @@ func (b *bench) measure(ctx context.Context, p plan, viewers []*session) (*measu
 	m := &measured{trial: t, latencies: col.sum, slots: col.slots, counted: b.readers.totals(), took: time.Since(t.start)}
 	m.counted.sub(&before)
 	sp.lag.moveTo(&m.latencies)
-	m.figures = sumUp(t, viewers, sp.senders, b.readers)
+	m.figures = sumUp(t, viewers, sp, b.readers)
 	m.likesCounted, m.likesShown = b.readers.likes(viewers)
 	flows(t, m.slots)
 	return m, err
+}
+
+// accompany runs speak, and meanwhile beside it.
+func (p plan) accompany(ctx context.Context, start time.Time, speak func(context.Context) error) error {
+	if p.meanwhile == nil {
+		return speak(ctx)
+	}
+	beside, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { p.meanwhile(beside, start) })
+	defer wg.Wait()
+	defer stop()
+	return speak(ctx)
 }
 
 // patience is how long a trial waits for the last answers and deliveries.

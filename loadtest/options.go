@@ -57,6 +57,7 @@ type options struct {
 	json       string
 	report     string
 	objectives []Objective
+	asked      bool // the objectives were stated by the user, not by the scenario
 	quiet      bool
 	timeout    time.Duration
 }
@@ -70,8 +71,9 @@ func parseOptions(sc scenario, args []string, usage io.Writer) (*options, error)
 	o.serverFlags(set, &list.urls, &list.admins, &list.pids)
 	o.loadFlags(set, sc.defaults)
 	set.StringVar(&list.mix, "mix", sc.defaults.mix, "share of each class among the attempts")
-	set.StringVar(&list.slo, "slo", "", "objectives, like p99=200ms,gift_loss=0; one missed: exit 1")
-	set.StringVar(&list.bound, "bound", "", "the room's danmaku quota as RATE,BURST, to check the admitted against; empty: that of -rules when nodes are spawned")
+	set.StringVar(&list.slo, "slo", sc.defaults.slo, "objectives, like p99=200ms,gift_loss=0; one missed: exit 1")
+	set.StringVar(&list.bound, "bound", "", "the room's danmaku quota as RATE,BURST, to check the admitted against; empty: that of -rules when nodes are spawned; "+
+		"quota with -spawn: the quota to set up")
 	set.StringVar(&list.seed, "seed", "1", "of everything drawn: texts, classes, gaps; the same seed repeats a run")
 	if err := set.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -94,6 +96,7 @@ func parseOptions(sc scenario, args []string, usage io.Writer) (*options, error)
 	check(err)
 	o.objectives, err = parseObjectives(list.slo)
 	check(err)
+	set.Visit(func(f *flag.Flag) { o.asked = o.asked || f.Name == "slo" })
 	o.bound, err = parseBound(list.bound)
 	check(err)
 	o.seed, err = strconv.ParseUint(list.seed, 10, 64)
@@ -122,17 +125,17 @@ func (o *options) loadFlags(set *flag.FlagSet, d defaults) {
 	set.IntVar(&o.viewers, "viewers", d.viewers, "sessions, each of a user of its own")
 	set.IntVar(&o.rooms, "rooms", max(1, d.rooms), "rooms they are spread over")
 	set.StringVar(&o.room, "room", "", "name of the room, or of the first part of several; empty: a fresh one")
-	set.Float64Var(&o.rate, "rate", d.rate, "attempts per second, all classes")
+	set.Float64Var(&o.rate, "rate", d.rate, "attempts per second, all classes; quota: 0 is 1.5 times the quota")
 	set.IntVar(&o.senders, "senders", 0, "viewers who send; 0: so many that each sends once in two seconds")
 	set.StringVar(&o.gift, "gift", "rose", "the gift that is given")
-	set.DurationVar(&o.duration, "duration", d.duration, "how long is measured")
+	set.DurationVar(&o.duration, "duration", d.duration, "how long is measured; quota: one stage of nine")
 	set.DurationVar(&o.warmup, "warmup", d.warmup, "how long before that the same is done without measuring")
 	set.Float64Var(&o.connectRate, "connect-rate", d.connectRate, "connects per second")
 	set.IntVar(&o.connectors, "connectors", 64, "dials at the same time")
 	set.IntVar(&o.sources, "sources", 0, "loopback addresses to connect from, each in its own /24 (Linux); 0: as many as ports require")
 	set.IntVar(&o.readers, "readers", 0, "reading threads; 0: one per processor")
 	set.BoolVar(&o.poisson, "poisson", false, "random gaps between attempts instead of even ones")
-	set.Float64Var(&o.peak, "peak", d.peak, "pulse: attempts per second at its height")
+	set.Float64Var(&o.peak, "peak", d.peak, "pulse: attempts per second at its height; quota: 0 is 10 times the quota")
 	set.DurationVar(&o.rise, "rise", d.rise, "pulse: how long the rate rises, and falls")
 	set.DurationVar(&o.calm, "calm", d.calm, "pulse: time before and after")
 	set.IntVar(&o.rounds, "rounds", d.rounds, "churn, slow: repetitions")

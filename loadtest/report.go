@@ -73,8 +73,9 @@ func (r *Result) view() view {
 // tiles are the figures that a scenario is about, in the order of importance.
 func (r *Result) tiles() []tile {
 	var out []tile
-	for _, name := range []string{"slow_ratio", "memory_per_session", "memory_per_session_gc", "goroutines_per_session", "heap_growth",
-		"goroutine_growth", "p50", "p99", "gift_p99", "gift_loss", "quota_excess", "recovery", "deliveries_per_second", "messages_per_frame",
+	for _, name := range []string{"quota_excess", "utilisation", "utilisation_disturbed", "redis_room_calls", "redis_user_calls", "user_excess",
+		"user_utilisation", "slow_ratio", "memory_per_session", "memory_per_session_gc", "goroutines_per_session", "heap_growth",
+		"goroutine_growth", "p50", "p99", "gift_p99", "gift_loss", "recovery", "deliveries_per_second", "messages_per_frame",
 		"delivered", "server_cpu", "server_memory", "closes"} {
 		q, _ := quantityNamed(name)
 		v, ok := r.Values[name]
@@ -84,9 +85,6 @@ func (r *Result) tiles() []tile {
 		text := q.unit.format(v)
 		if name == "deliveries_per_second" {
 			text = formatCount(v)
-		}
-		if name == "server_cpu" || name == "delivered" {
-			text = fmt.Sprintf("%.4g %%", 100*v)
 		}
 		label := strings.ReplaceAll(name, "_", " ")
 		if name[0] == 'p' {
@@ -114,6 +112,7 @@ func (r *Result) tables() []table {
 	add("Ramp", r.rampTable)
 	add("Churn", r.churnTable)
 	add("Turns", r.slowTable)
+	add("Stages", r.quotaTable)
 	add("All figures", func(w io.Writer) {
 		for _, name := range slices.Sorted(maps.Keys(r.Values)) {
 			q, _ := quantityNamed(name)

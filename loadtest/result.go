@@ -29,10 +29,13 @@ type Result struct {
 	Bound       *Bound                  `json:"bound,omitempty"`
 	Timeline    []Slot                  `json:"timeline,omitempty"`
 	SlotSeconds float64                 `json:"slot_seconds,omitempty"`
+	Bands       []Band                  `json:"bands,omitempty"`                  // named stretches of the time line
+	Began       float64                 `json:"attempts_began_seconds,omitempty"` // the first attempt, since sampling began
 	Server      []ServerSample          `json:"server,omitempty"`
 	Ramp        []RampPoint             `json:"ramp,omitempty"`
 	Churn       []ChurnRound            `json:"churn,omitempty"`
 	Slow        []SlowRound             `json:"slow,omitempty"`
+	Quota       *Quota                  `json:"quota,omitempty"`
 	Connections Connections             `json:"connections"`
 	Closes      map[string]int64        `json:"closes,omitempty"`          // by close code, only what the server or the network did
 	Reasons     map[string]int64        `json:"reasons,omitempty"`         // of answers other than 200
@@ -40,7 +43,8 @@ type Result struct {
 	Objectives  []Objective             `json:"objectives,omitempty"`
 	Notes       []string                `json:"notes,omitempty"` // what to know before one believes the figures
 
-	from, to usage // around the measured part
+	from, to usage     // around the measured part
+	sampling time.Time // when sampling began
 }
 
 // Bound is the room's quota and how well it held.
@@ -136,6 +140,7 @@ func (r *Result) trial(o *options, m *measured, slot time.Duration) {
 	}
 	r.Delivery, r.Timeline, r.SlotSeconds = &m.figures.delivery, m.slots, slot.Seconds()
 	r.Delivery.Missed = m.counted.missed
+	r.Began = m.trial.start.Sub(r.sampling).Seconds()
 	r.latencies(&m.latencies)
 	r.volumes(m)
 	r.delivery()

@@ -14,6 +14,8 @@ var (
 	benchRules []byte
 	//go:embed rules/pulse.yaml
 	pulseRules []byte
+	//go:embed rules/quota.yaml
+	quotaTemplate []byte
 )
 
 // ruleSet is what this tool reads of a rule file: enough to know the bound it can check.

@@ -24,8 +24,6 @@ type ServerSample struct {
 // sampler looks at the server once a second.
 type sampler struct {
 	// fixed after construction
-	admins []string
-	pids   []int
 	client *metricsClient
 	began  time.Time
 
@@ -33,8 +31,16 @@ type sampler struct {
 	wg     sync.WaitGroup
 
 	mu      sync.Mutex
+	watched []watched      // guarded by mu
 	samples []ServerSample // guarded by mu
 	last    usage          // guarded by mu
+}
+
+// watched is one node: where it is asked, and what is known of its processor time, also when it is gone.
+type watched struct {
+	admin string  // "" for none
+	pid   int     // 0 for none
+	cpu   float64 // seconds
 }
 
 // usage is the processor time spent up to an instant, in seconds.
@@ -45,11 +51,47 @@ type usage struct {
 }
 
 func newSampler(admins []string, pids []int) *sampler {
-	return &sampler{admins: admins, pids: pids, client: newMetricsClient(), began: time.Now()}
+	s := &sampler{client: newMetricsClient(), began: time.Now()}
+	for i := range max(len(admins), len(pids)) {
+		var w watched
+		if i < len(admins) {
+			w.admin = admins[i]
+		}
+		if i < len(pids) {
+			w.pid = pids[i]
+		}
+		s.watched = append(s.watched, w)
+	}
+	return s
+}
+
+// watch adds a node.
+func (s *sampler) watch(admin string, pid int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watched = append(s.watched, watched{admin: admin, pid: pid})
+}
+
+// nodes are those watched now.
+func (s *sampler) nodes() []watched {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]watched(nil), s.watched...)
+}
+
+// admins are where the nodes are asked.
+func (s *sampler) admins() []string {
+	var out []string
+	for _, w := range s.nodes() {
+		if w.admin != "" {
+			out = append(out, w.admin)
+		}
+	}
+	return out
 }
 
 // blind reports whether nothing is known of the server.
-func (s *sampler) blind() bool { return len(s.admins) == 0 && len(s.pids) == 0 }
+func (s *sampler) blind() bool { return len(s.nodes()) == 0 }
 
 // start takes samples until stop. It fails when the server can't be looked at although it was said how.
 func (s *sampler) start(ctx context.Context) error {
@@ -82,35 +124,56 @@ func (s *sampler) stop() {
 	}
 }
 
-// read takes one sample now.
+// read takes one sample now. A node that does not answer counts with the processor time it had and with no memory; when
+// none does, that is an error.
 func (s *sampler) read(ctx context.Context) (ServerSample, error) {
 	var x ServerSample
 	now := usage{at: time.Now()}
-	for i := range max(len(s.admins), len(s.pids)) {
-		m := map[string]float64{}
-		if i < len(s.admins) {
-			var err error
-			if m, err = s.client.scrape(ctx, s.admins[i]); err != nil {
-				return x, err
-			}
+	nodes := s.nodes()
+	silent, why := 0, error(nil)
+	for i, n := range nodes {
+		cpu, err := n.look(ctx, s.client, &x)
+		if err != nil {
+			silent, why = silent+1, err
+			now.server += n.cpu
+			continue
 		}
-		x.Goroutines += m["go_goroutines"]
-		x.Sessions += m["liveroom_sessions"]
-		x.Heap += m["go_memstats_heap_inuse_bytes"]
-		memory, cpu := m["process_resident_memory_bytes"], m["process_cpu_seconds_total"]
-		if i < len(s.pids) {
-			p, err := readProcess(s.pids[i])
-			if err != nil {
-				return x, fmt.Errorf("process %d: %w", s.pids[i], err)
-			}
-			memory, cpu = p.memory, p.cpu
-		}
-		x.Memory += memory
 		now.server += cpu
+		s.spentBy(i, cpu)
+	}
+	if silent == len(nodes) && why != nil {
+		return x, why
 	}
 	now.self, now.machine = selfCPU(), machineCPU()
 	s.add(&x, now)
 	return x, nil
+}
+
+// look adds one node to x and returns its processor time.
+func (w watched) look(ctx context.Context, client *metricsClient, x *ServerSample) (cpu float64, err error) {
+	m := map[string]float64{}
+	if w.admin != "" {
+		if m, err = client.scrape(ctx, w.admin); err != nil {
+			return 0, err
+		}
+	}
+	p := process{memory: m["process_resident_memory_bytes"], cpu: m["process_cpu_seconds_total"]}
+	if w.pid != 0 {
+		if p, err = readProcess(w.pid); err != nil {
+			return 0, fmt.Errorf("process %d: %w", w.pid, err)
+		}
+	}
+	x.Goroutines += m["go_goroutines"]
+	x.Sessions += m["liveroom_sessions"]
+	x.Heap += m["go_memstats_heap_inuse_bytes"]
+	x.Memory += p.memory
+	return p.cpu, nil
+}
+
+func (s *sampler) spentBy(i int, cpu float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watched[i].cpu = cpu
 }
 
 func (s *sampler) add(x *ServerSample, now usage) {
@@ -167,7 +230,7 @@ func (s *sampler) line() string {
 // counters reads the server's own counters, all nodes together, by name and labels as written.
 func (s *sampler) counters(ctx context.Context) map[string]float64 {
 	out := map[string]float64{}
-	for _, admin := range s.admins {
+	for _, admin := range s.admins() {
 		m, err := s.client.scrape(ctx, admin)
 		if err != nil {
 			continue // they are for comparison only
@@ -184,10 +247,10 @@ func (s *sampler) counters(ctx context.Context) map[string]float64 {
 // collectGarbage asks every node for a collection, through the heap profile of its pprof, and gives it rest to return
 // memory to the system. It reports whether all nodes did.
 func (s *sampler) collectGarbage(ctx context.Context, rest time.Duration) bool {
-	if len(s.admins) == 0 {
+	if len(s.admins()) == 0 {
 		return false
 	}
-	for _, admin := range s.admins {
+	for _, admin := range s.admins() {
 		if s.client.collect(ctx, admin) != nil {
 			return false
 		}
@@ -209,7 +272,7 @@ type Environment struct {
 func environment(ctx context.Context, s *sampler) Environment {
 	e := Environment{Go: runtime.Version(), OS: runtime.GOOS + "/" + runtime.GOARCH, Processors: runtime.NumCPU()}
 	e.Kernel, e.CPU, e.Load = machine()
-	for _, admin := range s.admins {
+	for _, admin := range s.admins() {
 		if v := s.client.version(ctx, admin); v != "" {
 			e.Server = append(e.Server, v)
 		}

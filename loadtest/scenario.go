@@ -24,7 +24,7 @@ type scenario struct {
 type defaults struct {
 	viewers, rooms, rounds, points, frozen int
 	rate, connectRate, peak, churn         float64
-	mix                                    string
+	mix, slo                               string
 	duration, warmup, rise, calm, hold     time.Duration
 }
 
@@ -69,6 +69,10 @@ func scenarios() []scenario {
 			lasts: func(o *options) time.Duration { return o.warmup + o.duration },
 			defaults: defaults{viewers: 1000, rooms: 3, frozen: 5, rate: 60, churn: 5, mix: "danmaku=82,gift=3,like=15", connectRate: 500,
 				duration: 10 * time.Minute, warmup: 2 * time.Second}},
+		{name: "quota", run: quota, rules: quotaRules, extra: func(o *options) int { return 2*o.viewers + 8 }, lasts: lastsQuota,
+			about: "one room's quota over several nodes, whatever is done to them: exactness, utilisation, calls to Redis",
+			defaults: defaults{viewers: 180, mix: "danmaku=1", connectRate: 1000, duration: 10 * time.Second,
+				slo: "utilisation=98%,redis_room_calls=150,user_excess=0,evidence_differs=0"}},
 	}
 }
 

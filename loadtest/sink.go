@@ -142,6 +142,9 @@ func (k *sink) shared(s *session, d *digest) {
 }
 
 func (k *sink) danmaku(s *session, m *seenDanmaku) {
+	if k.trial.heard != nil {
+		k.trial.hear(s, m.attempt, m.ts)
+	}
 	if !s.stable || m.ts < s.since {
 		return
 	}

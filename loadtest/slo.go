@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -87,7 +88,7 @@ func (u unit) parse(s string) (float64, error) {
 		return parseBytes(s)
 	}
 	scale := 1.0
-	if u == inRatio && strings.HasSuffix(s, "%") {
+	if (u == inRatio || u == inShare) && strings.HasSuffix(s, "%") {
 		s, scale = s[:len(s)-1], 0.01
 	}
 	v, err := strconv.ParseFloat(s, 64)
@@ -113,6 +114,14 @@ func parseBytes(s string) (float64, error) {
 		return 0, fmt.Errorf("want bytes like 6KB, have %q", whole)
 	}
 	return v * scale, nil
+}
+
+// measurable leaves out the objectives of a scenario that this run, told otherwise, has no figure for.
+func measurable(objectives []Objective, values map[string]float64) []Objective {
+	return slices.DeleteFunc(objectives, func(o Objective) bool {
+		_, ok := values[o.Name]
+		return !ok
+	})
 }
 
 // judge fills in the values and reports whether all objectives were met.

@@ -137,9 +137,10 @@ func nodeName(i int) string { return fmt.Sprintf("n%d", i+1) }
 
 // ruleFile writes the scenario's rules, or checks those that were given, and learns the bound from them.
 func (b *bench) ruleFile(dir string) (string, error) {
-	path, rules := b.o.rules, b.o.scenario.rules(b.o)
+	path, rules := b.o.rules, []byte(nil)
 	var err error
 	if path == "" {
+		rules = b.o.scenario.rules(b.o)
 		path = filepath.Join(dir, "rules.yaml")
 		err = os.WriteFile(path, rules, 0o600)
 	} else {

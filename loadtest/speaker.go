@@ -9,8 +9,9 @@ import (
 // speaker sends a trial's attempts on time, whatever the server does: one goroutine, no waiting for answers.
 type speaker struct {
 	trial   *trial
-	senders []*session // attempt k is sent by sender k mod n
-	gift    string     // what is given
+	senders []*session           // attempt k is sent by sender k mod n
+	pick    func(k int) *session // or by whom this says when its time comes; nil: nobody
+	gift    string               // what is given
 	texts   []string
 	out     *writer
 	rng     *rand.Rand
@@ -47,16 +48,32 @@ func (s *speaker) run(ctx context.Context) error {
 
 // attempt sends attempt k; also a second time under the same id.
 func (s *speaker) attempt(k int) {
-	from := s.senders[k%len(s.senders)]
-	s.trial.room[k] = from.room
-	if !from.joined() {
+	from := s.choose(k)
+	if from == nil || !from.joined() {
 		s.trial.outcome[k].Store(uint32(unsent))
 		return
 	}
+	s.trial.room[k] = from.room
 	s.trial.outcome[k].Store(uint32(waiting))
 	if from.wire.write(s.encode(k)) != nil {
 		s.trial.outcome[k].CompareAndSwap(uint32(waiting), uint32(unsent))
 	}
+}
+
+// choose picks the sender of attempt k; a second time it is the same.
+func (s *speaker) choose(k int) *session {
+	if s.pick != nil && s.trial.sender[k] == nil {
+		s.trial.sender[k] = s.pick(k)
+	}
+	return s.senderOf(k)
+}
+
+// senderOf is who sent attempt k, nil for nobody.
+func (s *speaker) senderOf(k int) *session {
+	if s.pick != nil {
+		return s.trial.sender[k]
+	}
+	return s.senders[k%len(s.senders)]
 }
 
 func (s *speaker) encode(k int) []byte {
@@ -96,7 +113,7 @@ func (s *speaker) await(ctx context.Context, moved func() bool) {
 func (s *speaker) open() bool {
 	const lookBack = 50_000
 	for k := max(0, s.sent-lookBack); k < s.sent; k++ {
-		if outcome(s.trial.outcome[k].Load()) == waiting && s.senders[k%len(s.senders)].joined() {
+		if outcome(s.trial.outcome[k].Load()) == waiting && s.senderOf(k).joined() {
 			return true
 		}
 	}

@@ -24,7 +24,9 @@ func (r *Result) summary(w io.Writer) {
 	r.rampTable(t)
 	r.churnTable(t)
 	r.slowTable(t)
+	r.quotaTable(t)
 	t.Flush()
+	r.quotaLines(w)
 	r.deliveryLines(w)
 	r.costLines(w)
 	writeCounts(w, "closed by the server or the network", r.Closes)
@@ -76,7 +78,7 @@ func (r *Result) deliveryLines(w io.Writer) {
 	fmt.Fprintf(w, "volume: %s deliveries/s in %s frames/s, %.3g events per frame, %.0f payload bytes per delivery\n",
 		formatCount(r.Values["deliveries_per_second"]), formatCount(r.Values["frames_per_second"]),
 		r.Values["messages_per_frame"], r.Values["bytes_per_delivery"])
-	if b := r.Bound; b != nil && b.Used > 0.01 { // the bench rules' bound is no bound
+	if b := r.Bound; b != nil && b.Used > 0.01 && r.Quota == nil { // the bench rules' bound is no bound
 		fmt.Fprintf(w, "quota: %d admitted of %d allowed by %d/s + %d (%.1f %%); worst window %d over\n",
 			b.Admitted, b.Allowed, b.Rate, b.Burst, 100*b.Used, b.Excess)
 	}

@@ -59,8 +59,13 @@ type trial struct {
 	// by attempt; owned by that reader, read when all readers have stopped
 	stamp []int64 // instant of admission, Unix milliseconds
 
-	// by attempt; owned by the speaker, read when it has stopped
-	room []uint16
+	// by attempt; owned by the speaker, read when it has stopped, or where outcome says that the attempt was sent
+	room   []uint16
+	sender []*session // nil where they take turns
+
+	// by attempt; the instant of admission as others than the sender were told it, Unix milliseconds, 0: by nobody; nil
+	// where only answers are asked
+	heard []atomic.Int64
 
 	gifts giftBook
 	again retries
@@ -75,6 +80,33 @@ func newTrial(t tag, due arrivals, class []class, warm time.Duration) *trial {
 	}
 	tr.gifts.stored = map[uint64]storedGift{}
 	return tr
+}
+
+// witness makes the trial remember who sent each attempt, and what others were told of it.
+func (t *trial) witness() {
+	t.sender, t.heard = make([]*session, len(t.due)), make([]atomic.Int64, len(t.due))
+}
+
+// hear notes that s was told of attempt k with an instant of admission.
+func (t *trial) hear(s *session, k int, ts int64) {
+	if outcome(t.outcome[k].Load()) != planned && t.sender[k] != s && t.heard[k].Load() == 0 {
+		t.heard[k].Store(ts)
+	}
+}
+
+// admission is the instant at which attempt k was admitted, in Unix milliseconds; false when it was not, or nobody knows.
+// A node that was killed may have told others what it no longer told the sender.
+func (t *trial) admission(k int) (ts int64, ok bool) {
+	if t.class[k] != danmaku {
+		return 0, false
+	}
+	if o := outcome(t.outcome[k].Load()); (o == admitted || o == duplicate) && t.stamp[k] != 0 {
+		return t.stamp[k], true
+	}
+	if t.heard != nil {
+		ts = t.heard[k].Load()
+	}
+	return ts, ts != 0
 }
 
 // measured reports whether attempt k counts.

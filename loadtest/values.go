@@ -13,6 +13,7 @@ const (
 	inBytes
 	inCount
 	inRatio
+	inShare // of a whole, written in percent
 )
 
 // A quantity is a figure that an objective can be stated for.
@@ -51,14 +52,14 @@ func quantities() []quantity {
 		quantity{"refused", inCount, false, "attempts refused, of all classes"},
 		quantity{"closes", inCount, false, "sessions closed by the server or the network"},
 		quantity{"connect_failures", inCount, false, "sockets that were not upgraded or not welcomed"},
-		quantity{"delivered", inRatio, true, "danmaku that arrived, of those expected"},
+		quantity{"delivered", inShare, true, "danmaku that arrived, of those expected"},
 		quantity{"deliveries_per_second", inCount, true, "events read by all viewers"},
 		quantity{"frames_per_second", inCount, false, "frames read by all viewers"},
 		quantity{"messages_per_frame", inCount, true, "events in an average frame"},
 		quantity{"bytes_per_delivery", inBytes, false, "payload bytes per event read"},
-		quantity{"server_cpu", inRatio, false, "of one core, mean while measured, all nodes"},
-		quantity{"load_cpu", inRatio, false, "of one core, this tool"},
-		quantity{"other_cpu", inRatio, false, "of one core, everything else on this machine: the noise"},
+		quantity{"server_cpu", inShare, false, "of one core, mean while measured, all nodes"},
+		quantity{"load_cpu", inShare, false, "of one core, this tool"},
+		quantity{"other_cpu", inShare, false, "of one core, everything else on this machine: the noise"},
 		quantity{"server_memory", inBytes, false, "most resident memory of a node"},
 		quantity{"memory_per_session", inBytes, false, "ramp: slope of resident memory over sessions"},
 		quantity{"memory_per_session_gc", inBytes, false, "ramp: the same after a garbage collection"},
@@ -69,8 +70,15 @@ func quantities() []quantity {
 		quantity{"heap_growth", inRatio, false, "churn: heap of the last round above the second's"},
 		quantity{"goroutine_growth", inRatio, false, "churn: goroutines of the last round above the second's"},
 		quantity{"slow_ratio", inRatio, false, "slow: the others' p99 with frozen readers, over without"},
-		quantity{"slow_closed", inRatio, true, "slow: frozen readers that the server cut off"},
+		quantity{"slow_closed", inShare, true, "slow: frozen readers that the server cut off"},
 		quantity{"memory_per_frozen", inBytes, false, "slow: resident memory a frozen reader adds"},
+		quantity{"utilisation", inShare, true, "quota: least of the stages in which nothing happens to the nodes, of level + rate × time"},
+		quantity{"utilisation_disturbed", inShare, true, "quota: least of all stages whose demand is above the quota"},
+		quantity{"redis_room_calls", inCount, false, "quota: most calls per second for the room, of the same stages"},
+		quantity{"redis_user_calls", inCount, false, "quota: most calls per second for users who are on one node"},
+		quantity{"user_excess", inCount, false, "quota: messages of one user on several nodes above its own bound"},
+		quantity{"user_utilisation", inShare, true, "quota: what that user got of its bound"},
+		quantity{"evidence_differs", inCount, false, "quota: admissions whose answer and event disagree"},
 		quantity{"recovery", inSeconds, false, "pulse: after the drop until latency is back to normal"},
 	)
 }
@@ -93,6 +101,8 @@ func (u unit) format(v float64) string {
 		return formatBytes(v)
 	case inRatio:
 		return fmt.Sprintf("%.3g", v)
+	case inShare:
+		return fmt.Sprintf("%.4g %%", 100*v)
 	}
 	if v == float64(int64(v)) {
 		return fmt.Sprintf("%d", int64(v))
