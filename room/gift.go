@@ -38,7 +38,7 @@ func (r *Room) gift(ctx context.Context, now limit.Instant, by *Speaker, req *pr
 	}
 	g := protocol.Gift{
 		User: protocol.User{ID: by.who.User, Name: by.who.Name, Role: by.who.Role},
-		Gift: req.Gift, Count: req.Count, TS: r.hub.cfg.Now().UnixMilli(),
+		Gift: req.Gift, Count: req.Count, TS: r.hub.admittedAt(now, d),
 		Combo: by.user.combine(by.place, now, r.hub.cfg.ComboWithin, req.Gift, req.Count),
 	}
 	e.gift = &pendingGift{event: protocol.AppendGift(nil, g), until: now.Add(r.hub.cfg.GiftRetry), ts: g.TS}

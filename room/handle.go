@@ -210,6 +210,9 @@ func limited(reason protocol.Reason, d limit.Decision) *protocol.Error {
 	switch {
 	case d.Verdict == limit.Invalid:
 		return &protocol.Error{Reason: protocol.ReasonInternal}
+	case d.Unavailable: // the rule would rather refuse than count by itself
+		err.Reason = protocol.ReasonUnavailable
+		err.RetryAfter = limit.Jitter(max(d.RetryAfter, laterRetry))
 	case d.RetryAfter == limit.Never: // no time helps, so none is told
 	case d.RetryAfter > 0:
 		err.RetryAfter = limit.Jitter(d.RetryAfter)

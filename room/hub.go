@@ -19,6 +19,7 @@ type Hub struct {
 	// fixed
 	cfg       Config
 	gate      *limit.Gate
+	stamps    *stamper
 	global    limit.Subject // of everything on this node
 	bus       Bus
 	catalogue map[string]protocol.CatalogueGift
@@ -46,7 +47,7 @@ func New(cfg Config) (*Hub, error) {
 	}
 	cfg = cfg.withDefaults()
 	h := &Hub{
-		cfg: cfg, gate: cfg.Gate, global: limit.Subject{Scope: limit.ScopeGlobal}, bus: cfg.Bus, done: make(chan struct{}),
+		cfg: cfg, gate: cfg.Gate, stamps: newStamper(cfg.Gate.Now, cfg.Now), global: limit.Subject{Scope: limit.ScopeGlobal}, bus: cfg.Bus, done: make(chan struct{}),
 		catalogue: make(map[string]protocol.CatalogueGift, len(cfg.Gifts)),
 		rooms:     map[string]*Room{}, users: map[string]*User{},
 		idleRooms: map[*Room]struct{}{}, idleUsers: map[*User]limit.Instant{},

@@ -16,7 +16,7 @@ func (r *Room) tap(now limit.Instant, by *Speaker, req *protocol.Request) protoc
 		return protocol.Refuse(req.ID, err)
 	}
 	r.like(d.Counted)
-	ack := protocol.Ack{ID: req.ID, Code: protocol.OK, TS: r.hub.cfg.Now().UnixMilli()}
+	ack := protocol.Ack{ID: req.ID, Code: protocol.OK, TS: r.hub.admittedAt(now, d)}
 	if d.Verdict == limit.Degrade {
 		ack.Code, ack.Counted, ack.Err = protocol.Degraded, int(d.Counted), limited(protocol.ReasonFolded, d)
 		return ack
