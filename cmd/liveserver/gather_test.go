@@ -13,7 +13,9 @@ func TestOneNodeTellsOfAll(t *testing.T) {
 	there := join(t, nodes[1].url, "quiet", "")
 	here, there2 := join(t, nodes[0].url, "demo", ""), join(t, nodes[1].url, "demo", "")
 	for _, c := range []*client{here, there2} {
-		c.wait("both online", func(e event) bool { return c.welcome.in("room").num("online") == 2 || e.kind() == "online" && e.num("count") == 2 })
+		c.wait("both online", func(e event) bool {
+			return c.welcome.in("room").num("online") == 2 || e.kind() == "online" && e.num("count") == 2
+		})
 		for i := range 4 { // the last is refused by danmaku-user-room
 			c.ask("danmaku", fmt.Sprintf(`,"text":"number %d"`, i))
 		}

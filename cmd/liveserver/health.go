@@ -10,24 +10,35 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// dependencyNATS is the one thing a node of this version can lose. Inside the process it is lost together with the data
-// directory's disk.
-const dependencyNATS = "nats"
+// What a node can lose and go on serving. NATS inside the process is lost together with the data directory's disk.
+const (
+	dependencyNATS  = "nats"
+	dependencyRedis = "redis"
+)
+
+// dependency tells whether something that others run is there.
+type dependency struct {
+	name string
+	err  func() error // nil when it is
+}
 
 // health answers whether this node lives, and whether it wants traffic.
 type health struct {
 	node     string
-	nats     func() error // nil when NATS and the ledger work
+	needs    []dependency
 	draining atomic.Bool
-	seconds  prometheus.Counter // degraded because of NATS
+	seconds  *prometheus.CounterVec // served without a dependency
 }
 
-func newHealth(node string, nats func() error, reg prometheus.Registerer) *health {
-	degraded := prometheus.NewCounterVec(prometheus.CounterOpts{
+func newHealth(node string, reg prometheus.Registerer, needs ...dependency) *health {
+	h := &health{node: node, needs: needs, seconds: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "liveroom_degraded_seconds_total", Help: "Time served without a dependency.",
-	}, []string{"dependency"})
-	reg.MustRegister(degraded)
-	return &health{node: node, nats: nats, seconds: degraded.WithLabelValues(dependencyNATS)}
+	}, []string{"dependency"})}
+	reg.MustRegister(h.seconds)
+	for _, name := range []string{dependencyNATS, dependencyRedis} {
+		h.seconds.WithLabelValues(name)
+	}
+	return h
 }
 
 // degradedEvery is how often the degraded time is counted, so that a metric shows it within a second.
@@ -40,13 +51,24 @@ func (h *health) watch(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			if h.nats() != nil {
-				h.seconds.Add(degradedEvery.Seconds())
+			for _, name := range h.away() {
+				h.seconds.WithLabelValues(name).Add(degradedEvery.Seconds())
 			}
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// away names the dependencies that do not work, never nil.
+func (h *health) away() []string {
+	out := []string{}
+	for _, d := range h.needs {
+		if d.err() != nil {
+			out = append(out, d.name)
+		}
+	}
+	return out
 }
 
 // readiness is the body of /readyz.
@@ -66,9 +88,9 @@ func (h *health) register(mux *http.ServeMux) {
 }
 
 func (h *health) ready(w http.ResponseWriter, _ *http.Request) {
-	out, status := readiness{Status: "ok", Node: h.node, Version: version(), Degraded: []string{}}, http.StatusOK
-	if h.nats() != nil {
-		out.Status, out.Degraded = "degraded", append(out.Degraded, dependencyNATS)
+	out, status := readiness{Status: "ok", Node: h.node, Version: version(), Degraded: h.away()}, http.StatusOK
+	if len(out.Degraded) > 0 {
+		out.Status = "degraded"
 	}
 	if h.draining.Load() {
 		out.Status, status = "draining", http.StatusServiceUnavailable

@@ -111,12 +111,12 @@ func (n *node) openRooms(ctx context.Context, seed *limit.Spec, reg *prometheus.
 	if err := n.watchTraffic(reg); err != nil {
 		return err
 	}
-	newClusterMetrics(reg)
+	newClusterMetrics(reg, nil)
 	said := &allowances{gate: n.gate}
 	if err := n.openBook(ctx, seed, reg); err != nil {
 		return err
 	}
-	n.health = newHealth(n.cfg.NodeID, func() error { return n.fabric.Health().Err() }, reg)
+	n.health = newHealth(n.cfg.NodeID, reg, dependency{dependencyNATS, func() error { return n.fabric.Health().Err() }})
 	n.hub, err = room.New(room.Config{
 		Bus: bus{n.fabric}, Gate: n.gate, Verify: n.verify, Allowances: said.of, Elsewhere: n.fabric.Online,
 		Gifts: n.cfg.Gifts, Node: n.cfg.NodeID, Log: n.log, Metrics: room.NewMetrics(reg),
