@@ -21,21 +21,24 @@ import (
 // Acceptor upgrades requests to sessions and owns them until they end. It is the handler of GET /ws.
 type Acceptor struct {
 	// fixed after construction
-	cfg    Config
-	lobby  Lobby
-	start  time.Time
-	wheel  *wheel
-	ids    *protocol.MIDs
-	accept websocket.AcceptOptions
-	ctx    context.Context // the acceptor's own lifetime, for the lobby's calls
-	cancel context.CancelFunc
+	cfg      Config
+	lobby    Lobby
+	start    time.Time
+	wheel    *wheel
+	ids      *protocol.MIDs
+	decoders decoders
+	ctx      context.Context // the acceptor's own lifetime, for the lobby's calls
+	cancel   context.CancelFunc
+
+	once   sync.Once // starts the poller with the first socket that can rest
+	poller *poller   // nil where there is none; set by once
 
 	sessions atomic.Int64
 	refused  atomic.Int64 // sockets that were upgraded to be told why not
 	draining atomic.Bool
 
-	running sync.WaitGroup // readers and writers
-	sweeper sync.WaitGroup
+	running sync.WaitGroup // sessions and their writers
+	sweeper sync.WaitGroup // the sweeper and the poller
 
 	mu sync.Mutex // a leaf
 	// guarded by mu
@@ -50,7 +53,7 @@ func NewAcceptor(cfg Config, lobby Lobby) (*Acceptor, error) {
 		return nil, fmt.Errorf("conn: %w", err)
 	}
 	a := &Acceptor{cfg: cfg.withDefaults(), lobby: lobby, start: time.Now(), ids: protocol.NewMIDs()}
-	a.accept = websocket.AcceptOptions{Subprotocols: []string{Subprotocol}, OriginPatterns: a.cfg.Origins}
+	a.decoders.accept = websocket.AcceptOptions{Subprotocols: []string{Subprotocol}, OriginPatterns: a.cfg.Origins}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	a.wheel = newWheel(a.cfg.sweepStep())
 	a.sweeper.Go(a.sweep)
@@ -61,6 +64,21 @@ func NewAcceptor(cfg Config, lobby Lobby) (*Acceptor, error) {
 // usual settings in one turn.
 func (c *Config) sweepStep() time.Duration {
 	return max(min(c.HelloTimeout, c.Heartbeat, c.PongTimeout, c.MessageTimeout, c.CloseTimeout)/8, time.Millisecond)
+}
+
+// startPoller reports whether sessions can rest here, and sees to it that their input is waited for. It is called for a
+// session that is counted among the running ones.
+func (a *Acceptor) startPoller() bool {
+	a.once.Do(func() {
+		p, err := newPoller()
+		if err != nil {
+			a.cfg.Logger.Info("sessions keep a goroutine each", "err", err)
+			return
+		}
+		a.poller = p
+		a.sweeper.Go(p.run)
+	})
+	return a.poller != nil
 }
 
 // now is the acceptor's clock: monotonic, from 1 ns on.
@@ -96,29 +114,23 @@ func (a *Acceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s := &Session{
-		a: a, id: a.ids.Next(), addr: addr, slot: -1, fd: -1, turnedAway: refusal != nil,
+		a: a, id: a.ids.Next(), addr: addr, slot: -1, fd: -1, turnedAway: refusal != nil, dec: newDecoder(),
 		count: a.cfg.Metrics.stripe(), lang: protocol.ParseLang(r.Header.Get("Accept-Language")),
 	}
 	s.limits.Scope = limit.ScopeConn
 	u := &upgrade{ResponseWriter: w, s: s}
-	readLimit := int64(protocol.MaxRequestBytes)
 	if a.cfg.Deflate {
-		if u.extensions = acceptDeflate(r.Header); u.extensions != "" {
-			s.inflow = new(inflow)
-			readLimit += deflateSlack
-		}
+		u.extensions = acceptDeflate(r.Header)
+		s.deflate = u.extensions != ""
+		s.at.deflate = s.deflate
 	}
-	opts := a.accept
-	opts.OnPingReceived, opts.OnPongReceived = s.onPing, s.onPong
-	ws, err := websocket.Accept(u, r, &opts)
-	if err != nil { // coder has answered
+	s.dec.in.s.Store(s)
+	if err := s.dec.accept(u, r, a.decoders.accept); err != nil { // coder has answered
 		a.cfg.Metrics.upgrades.badRequest.Add(1)
 		a.release(s.turnedAway)
 		a.running.Done()
 		return
 	}
-	ws.SetReadLimit(readLimit)
-	s.ws = ws
 	a.adopt(s, refusal)
 }
 
@@ -141,7 +153,7 @@ func (a *Acceptor) admit(addr netip.Addr) *protocol.Refusal {
 	return nil
 }
 
-// reserve counts the session's goroutine in, which is about to start, and a place for a socket that is turned away. False
+// reserve counts a session in that is about to start, and a place for a socket that is turned away. False
 // when there is no such place, or the acceptor has stopped.
 func (a *Acceptor) reserve(turnedAway bool) bool {
 	if turnedAway && a.refused.Add(1) > int64(a.cfg.MaxRefused) {
@@ -176,15 +188,15 @@ func (a *Acceptor) adopt(s *Session, refusal *protocol.Refusal) {
 	case a.draining.Load(): // Shutdown may have listed the sessions before this one
 		s.Close(*a.sendAway(protocol.CloseGoingAway, 0))
 	}
-	go func() {
-		defer a.running.Done()
-		s.run()
-	}()
+	go s.run()
 }
 
 // ended forgets a session whose socket is closed.
 func (a *Acceptor) ended(s *Session) {
 	a.wheel.remove(s)
+	if s.watched {
+		a.poller.forget(s)
+	}
 	s.mu.Lock()
 	code := s.code
 	s.mu.Unlock()
@@ -194,6 +206,7 @@ func (a *Acceptor) ended(s *Session) {
 		a.cfg.Metrics.deflating.Add(-s.deflating())
 	}
 	a.release(s.turnedAway)
+	a.running.Done()
 }
 
 // release gives a place back.

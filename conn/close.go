@@ -70,13 +70,6 @@ func (s *Session) failLocked() {
 	s.wakeLocked()
 }
 
-// past is a deadline that has gone by.
-var past = time.Unix(1, 0)
-
-// wakeLocked brings the read loop out of its read, so that it sees that the session is closing. It can't block, and fails
-// only when the socket is closed, which wakes the reader as well.
-func (s *Session) wakeLocked() { _ = s.nc.SetReadDeadline(past) }
-
 // partLocked half-closes the socket behind the close frame, so that a peer that waits for us to end the connection (RFC
 // 6455, section 7.1.1) does so now, and nothing of ours is lost to a reset. It returns true when that is left to the
 // caller, who must not hold the lock.
@@ -98,23 +91,53 @@ func closeFrame(code protocol.CloseCode, reason string) []byte {
 	return append(f, reason...)
 }
 
-// part waits for the peer to end the connection too, until the close timeout, and throws away what it still sends: a
-// socket closed with unread input would be reset, and the close frame lost.
-func (s *Session) part() {
-	var sink [512]byte
+// part waits for the peer to end the connection too, or for its close frame behind ours, until the close timeout, and
+// throws away what else it sends: a socket closed with unread input would be reset, and the close frame lost. True: the
+// session rests meanwhile.
+func (s *Session) part() (parked bool) {
+	var r socketRead
+	r.init()
+	sink := make([]byte, 512)
 	for {
 		s.mu.Lock()
-		left, over := s.until-s.a.now(), s.failed || s.closed || !s.closing
+		left, over := s.until-s.a.now(), s.partedLocked()
 		s.mu.Unlock()
 		if over || left <= 0 {
-			return
+			return false
 		}
-		// Set in every round, since a Close that came late may have set one in the past.
-		_ = s.nc.SetReadDeadline(time.Now().Add(left))
-		if _, err := s.nc.Read(sink[:]); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-			return
+		n, err := s.partRead(&r, sink, left)
+		_, _ = s.at.pass(sink[:n]) // what it could mind is not read any more
+		switch {
+		case err == errWouldBlock:
+			s.a.wheel.move(s, s.a.now()+left)
+			if s.park() {
+				return true
+			}
+		case err != nil && !errors.Is(err, os.ErrDeadlineExceeded):
+			return false
 		}
 	}
+}
+
+// partRead reads what is thrown away. The deadline is set anew each time, since whoever closes or fails the session sets
+// one in the past.
+func (s *Session) partRead(r *socketRead, sink []byte, left time.Duration) (int, error) {
+	if s.raw == nil {
+		_ = s.nc.SetReadDeadline(time.Now().Add(left))
+		return s.nc.Read(sink)
+	}
+	n, err := s.readNow(r, sink)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		_ = s.nc.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// partedLocked reports whether there is nothing to wait for any more: the peer can get no close frame, or both ends have
+// sent theirs, after which the server ends the connection (RFC 6455, section 7.1.1).
+func (s *Session) partedLocked() bool {
+	sent := s.q == nil && !s.writing
+	return s.failed || s.closed || !s.closing || s.at.closed && sent
 }
 
 // abort closes the socket at once. It does not block, also on TLS, where a polite end could.
@@ -135,6 +158,7 @@ func (s *Session) abort() {
 		}
 		s.q = nil
 	}
+	s.wakeLocked()
 	s.mu.Unlock()
 	nc := s.nc
 	if t, ok := nc.(*tls.Conn); ok {

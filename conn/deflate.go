@@ -82,7 +82,7 @@ func windowBits(v string) bool {
 }
 
 // Deflates reports whether the client has negotiated permessage-deflate. It never changes.
-func (s *Session) Deflates() bool { return s.inflow != nil }
+func (s *Session) Deflates() bool { return s.deflate }
 
 // deflating counts the session among those that deflate, 1 or 0.
 func (s *Session) deflating() int64 {
@@ -94,7 +94,7 @@ func (s *Session) deflating() int64 {
 
 // full is the form of a broadcast that this viewer gets when it keeps up.
 func (s *Session) full(b *protocol.Broadcast) *protocol.Frame {
-	if s.inflow != nil {
+	if s.deflate {
 		return b.FullDeflated()
 	}
 	return b.Full()
@@ -102,7 +102,7 @@ func (s *Session) full(b *protocol.Broadcast) *protocol.Frame {
 
 // essential is the form for a viewer who has fallen behind, nil when there is nothing in it.
 func (s *Session) essential(b *protocol.Broadcast) *protocol.Frame {
-	if s.inflow != nil {
+	if s.deflate {
 		return b.EssentialDeflated()
 	}
 	return b.Essential()

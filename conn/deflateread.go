@@ -15,93 +15,21 @@ import (
 // limit passes which does not compress. Stored blocks cost five bytes each.
 const deflateSlack = 512
 
-// inflow follows the frame headers in what a client sends that has negotiated permessage-deflate. It hands a deflated
-// message to coder as a binary one without RSV1, and ends the stream at a message that is binary itself. So coder need not
-// know the extension: its own inflating keeps a buffer of 4 KiB for each session that has ever sent a deflated message,
-// and a window of 40 KiB while the rest of one is waited for.
-//
-// Owned by the read loop.
-type inflow struct {
-	left    uint64 // of the payload; while the header is read, its length as far as it is known
-	header  uint8  // which part of a header comes next
-	wanted  uint8  // bytes of that part still to come
-	masked  bool
-	notText bool // a binary message comes next
-}
-
-// Parts of a header (RFC 6455, section 5.2).
-const (
-	headFirst  uint8 = iota // FIN, RSV, opcode
-	headSecond              // mask bit, short length
-	headLength              // long length
-	headMask
-	headDone // the payload
-)
-
 // errNotText ends the reading where a binary message begins.
 var errNotText = errors.New("a binary message")
 
-// pass follows p, the next bytes of the stream, and returns how many of them may be passed on.
-func (in *inflow) pass(p []byte) (int, error) {
+// rewrite hands a deflated message to coder as a binary one without RSV1, and refuses a message that is binary itself. first
+// is the first byte of a frame. So coder need not know the extension: its own inflating keeps a buffer of 4 KiB for each
+// connection that has ever sent a deflated message, and a window of 40 KiB while the rest of one is waited for.
+func rewrite(first *byte) error {
 	const opcodes, opText, opBinary, rsv1 = 0x0f, 0x1, 0x2, 0x40
-	for i := 0; i < len(p); {
-		if in.header == headDone {
-			n := min(in.left, uint64(len(p)-i))
-			i += int(n)
-			if in.left -= n; in.left == 0 {
-				in.header = headFirst
-			}
-			continue
-		}
-		if in.header == headFirst {
-			switch {
-			case p[i]&opcodes == opBinary:
-				in.notText = true
-				return i, errNotText
-			case p[i]&opcodes == opText && p[i]&rsv1 != 0:
-				p[i] ^= rsv1 | opText | opBinary
-			}
-		}
-		in.step(p[i])
-		i++
+	switch {
+	case *first&opcodes == opBinary:
+		return errNotText
+	case *first&opcodes == opText && *first&rsv1 != 0:
+		*first ^= rsv1 | opText | opBinary
 	}
-	return len(p), nil
-}
-
-// step takes one byte of a header.
-func (in *inflow) step(b byte) {
-	switch in.header {
-	case headFirst:
-		in.header = headSecond
-		return
-	case headSecond:
-		in.masked = b&0x80 != 0
-		in.left, in.wanted = uint64(b&0x7f), 0
-		switch in.left {
-		case 126:
-			in.left, in.wanted = 0, 2
-		case 127:
-			in.left, in.wanted = 0, 8
-		}
-		in.header = headLength
-	case headLength:
-		in.left = in.left<<8 | uint64(b)
-		in.wanted--
-	case headMask:
-		in.wanted--
-	}
-	if in.header == headLength && in.wanted == 0 {
-		in.header = headMask
-		if in.masked {
-			in.wanted = 4
-		}
-	}
-	if in.header == headMask && in.wanted == 0 {
-		in.header = headDone
-		if in.left == 0 {
-			in.header = headFirst
-		}
-	}
+	return nil
 }
 
 // inflater is a decompressor, which weighs 40 KiB, with its input. There are as many as messages are handled at a time: none

@@ -168,9 +168,9 @@ func TestRefusedDeflatedFrameIsAnswered(t *testing.T) {
 	}
 }
 
-// follow is what inflow makes of a stream, given how it is cut.
+// follow is what a cursor makes of a stream, given how it is cut.
 func follow(stream []byte, cuts []int) (out []byte, err error) {
-	var in inflow
+	in := cursor{deflate: true}
 	stream = bytes.Clone(stream)
 	for len(stream) > 0 && err == nil {
 		n := len(stream)
@@ -185,9 +185,9 @@ func follow(stream []byte, cuts []int) (out []byte, err error) {
 	return out, err
 }
 
-// TestInflow: of whatever frames, cut anywhere, only the first bytes of deflated messages change, and a binary message ends
+// TestRewrite: of whatever frames, cut anywhere, only the first bytes of deflated messages change, and a binary message ends
 // the stream before its first byte.
-func TestInflow(t *testing.T) {
+func TestRewrite(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var stream, want []byte
 		binary := false

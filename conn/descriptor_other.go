@@ -8,8 +8,10 @@ import (
 )
 
 // descriptor finds none here: every session takes the queue path.
-func descriptor(net.Conn) (int, bool) { return -1, false }
+func descriptor(net.Conn) (int, syscall.RawConn) { return -1, nil }
 
 func writeFD(int, []byte) (int, error) { return 0, syscall.EAGAIN }
+
+func readFD(int, []byte) (int, error) { return 0, syscall.EAGAIN }
 
 func shutdownFD(int) {}

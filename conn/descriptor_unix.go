@@ -4,24 +4,27 @@ package conn
 
 import (
 	"errors"
+	"io"
 	"net"
 	"syscall"
 )
 
-// descriptor returns the number of a plain TCP socket, which Go keeps non-blocking. The caller must not use it after it
-// has closed nc.
-func descriptor(nc net.Conn) (int, bool) {
+// descriptor returns the number of a plain TCP socket, which Go keeps non-blocking, and guarded access to it; -1, nil for
+// any other connection. The caller must not use the number after it has closed nc.
+func descriptor(nc net.Conn) (int, syscall.RawConn) {
 	t, ok := nc.(*net.TCPConn)
 	if !ok {
-		return -1, false
+		return -1, nil
 	}
 	raw, err := t.SyscallConn()
 	if err != nil {
-		return -1, false
+		return -1, nil
 	}
 	fd := -1
-	err = raw.Control(func(d uintptr) { fd = int(d) })
-	return fd, err == nil && fd >= 0
+	if err := raw.Control(func(d uintptr) { fd = int(d) }); err != nil || fd < 0 {
+		return -1, nil
+	}
+	return fd, raw
 }
 
 // writeFD is one non-blocking write(2). It returns how much the kernel took, and EAGAIN when it took nothing because the
@@ -33,6 +36,21 @@ func writeFD(fd int, p []byte) (int, error) {
 			return n, nil
 		}
 		if !errors.Is(err, syscall.EINTR) {
+			return 0, err
+		}
+	}
+}
+
+// readFD is one non-blocking read(2). Like io.Reader, it returns io.EOF at the end of the stream.
+func readFD(fd int, p []byte) (int, error) {
+	for {
+		n, err := syscall.Read(fd, p)
+		switch {
+		case n > 0:
+			return n, nil
+		case n == 0 && err == nil:
+			return 0, io.EOF
+		case !errors.Is(err, syscall.EINTR):
 			return 0, err
 		}
 	}

@@ -6,14 +6,19 @@
 // interleave. Only what the kernel did not take goes to the session's bounded queue and to a writer goroutine that lives
 // as long as the queue. TLS and whatever is no plain TCP socket always take the queue.
 //
+// A viewer who says nothing costs no goroutine and no buffer (Linux, plain TCP). Between two messages the read loop puts
+// its session to rest: it gives the decoder, which holds coder's state, back to a pool, and ends. One poller waits for the
+// input of all that rest, in an epoll set, and starts a goroutine for each that has some; inside a message the goroutine
+// waits. Elsewhere, and on TLS, every session keeps its goroutine and its decoder.
+//
 // # Concurrency
 //
-// An [Acceptor] and a [Session] are safe for concurrent use. A session has one goroutine that reads and is the only one
-// to call its [Seat]; [Session.Deliver], [Session.Control], [Session.Open] and [Session.Close] never wait for the peer
+// An [Acceptor] and a [Session] are safe for concurrent use. A session has at most one goroutine that reads; it is the only one
+// to call its [Seat], and what it owns passes through Session.mu to the next one when the session rests; [Session.Deliver], [Session.Control], [Session.Open] and [Session.Close] never wait for the peer
 // and never call back, so a room may call them while it holds its own locks. Deliveries of one session keep the order of
 // the calls. Every goroutine is waited for by [Acceptor.Shutdown].
 //
-// Lock order: room's locks → Session.mu; Acceptor.mu and wheel.mu are leaves that are never held together with another
+// Lock order: room's locks → Session.mu; Acceptor.mu, wheel.mu, poller.mu and decoders.mu are leaves that are never held together with another
 // lock. Session.mu covers map and slice work, the non-blocking write(2) and shutdown(2), and nothing that can wait.
 //
 // # What a slow viewer gets

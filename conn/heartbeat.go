@@ -1,7 +1,6 @@
 package conn
 
 import (
-	"context"
 	"math/rand/v2"
 	"time"
 
@@ -66,11 +65,8 @@ func (s *Session) beatAt(now time.Duration, phase uint32) (next time.Duration) {
 	return now + cfg.PongTimeout
 }
 
-// onPong is called by coder in the read loop.
-func (s *Session) onPong(context.Context, []byte) { s.stamp() }
-
-// onPing is called by coder in the read loop. A ping is spent like any frame; one too many gets no pong.
-func (s *Session) onPing(context.Context, []byte) bool {
+// onPing reports whether a ping is to be answered. It is spent like any frame; one too many gets no pong.
+func (s *Session) onPing() bool {
 	s.stamp()
 	m := s.a.cfg.Meter
 	if m == nil {

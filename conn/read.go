@@ -2,7 +2,9 @@ package conn
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -13,26 +15,48 @@ import (
 	"liveroom/protocol"
 )
 
-// run is the session's own goroutine, from the upgrade to the end of the socket.
+// run is a turn of the session's own goroutine: from the upgrade, or from the end of a rest, to the next rest or to the end of
+// the socket.
 func (s *Session) run() {
-	s.serve()
-	s.part()
+	if !s.left {
+		if s.serve() {
+			return
+		}
+		s.leave()
+		s.left, s.at.deflate = true, false
+		s.dismiss()
+	}
+	if s.part() {
+		return
+	}
 	s.abort()
-	_ = s.ws.CloseNow() // lets go of coder's finalizer; the socket is closed
 	s.a.ended(s)
 }
 
-// serve reads until the session is closing or the socket fails, and then leaves the room.
-func (s *Session) serve() {
-	defer s.leave()
+// serve reads until there is nothing to read, and the session rests (true), or until it is closing or the socket fails.
+func (s *Session) serve() (parked bool) {
 	defer s.recovered("read")
 	for !s.isClosing() {
 		if s.seat != nil {
 			s.phase.Store(phaseWaiting)
 		}
-		if !s.readMessage() {
-			return
+		switch s.readMessage() {
+		case readNothing:
+			if s.park() {
+				return true
+			}
+		case readEnd:
+			return false
 		}
+	}
+	return false
+}
+
+// dismiss gives the decoder up, at the end of the reading.
+func (s *Session) dismiss() {
+	if s.dec != nil {
+		s.dec.dismiss()
+		s.dec = nil
 	}
 }
 
@@ -80,16 +104,35 @@ func (c *scratch) release() {
 	}
 }
 
-// readMessage reads and handles one message. It returns false when there can be no further one.
-func (s *Session) readMessage() bool {
-	// No deadline here: coder closes on it. Deadlines are the sweeper's.
-	typ, r, err := s.ws.Reader(context.Background())
-	if err != nil {
-		return s.readFailed()
+// readResult says how it goes on after an attempt to read a message.
+type readResult uint8
+
+const (
+	readMore    readResult = iota // there may be another one
+	readNothing                   // nothing has come, and the session may rest
+	readEnd                       // there can be no further one
+)
+
+// readMessage reads and handles one message.
+func (s *Session) readMessage() readResult {
+	if s.dec == nil {
+		var err error
+		if s.dec, err = s.a.decoders.get(s); err != nil {
+			panic(err) // a handshake with ourselves
+		}
 	}
-	if typ != websocket.MessageText && s.inflow == nil {
+	// Looking first spares coder the wording of an error when nothing has come.
+	if _, err := s.dec.br.Peek(1); err != nil {
+		return s.readFailed(err)
+	}
+	// No deadline here: coder closes on it. Deadlines are the sweeper's.
+	typ, r, err := s.dec.ws.Reader(context.Background())
+	if err != nil {
+		return s.readFailed(err)
+	}
+	if typ != websocket.MessageText && !s.deflate {
 		s.Close(protocol.Refusal{Code: protocol.CloseNotText})
-		return false
+		return readEnd
 	}
 	if s.seat != nil {
 		s.begun.Store(int64(s.a.now()))
@@ -98,27 +141,29 @@ func (s *Session) readMessage() bool {
 	c := scratches.Get().(*scratch)
 	defer c.release()
 	if c.buf, err = readAll(r, c.buf); err != nil {
-		return s.readFailed()
+		return s.readFailed(err)
 	}
 	c.deflated = typ != websocket.MessageText
 	s.phase.Store(phaseHandling)
 	s.handle(c)
 	s.stamp()
-	return true
+	return readMore
 }
 
-// readFailed ends the reading. Where coder has found a fault of the protocol it has sent a close, or should have.
-func (s *Session) readFailed() bool {
-	if s.inflow != nil && s.inflow.notText {
+// readFailed tells what an error of coder's is. Where it has found a fault of the protocol it has sent a close, or should
+// have.
+func (s *Session) readFailed(err error) readResult {
+	switch {
+	case errors.Is(err, errWouldBlock):
+		return readNothing
+	case s.at.notText:
 		s.Close(protocol.Refusal{Code: protocol.CloseNotText})
-		return false
-	}
-	if !s.readFail {
+	case !s.readFail && !errors.Is(err, net.ErrClosed): // closed by one of coder's timers: the peer was too slow
 		s.mu.Lock()
 		s.closeForLocked(protocol.CloseProtocol)
 		s.mu.Unlock()
 	}
-	return false
+	return readEnd
 }
 
 // stamp notes that a whole frame has come.

@@ -5,9 +5,8 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
-
-	"github.com/coder/websocket"
 
 	"liveroom/limit"
 	"liveroom/protocol"
@@ -20,10 +19,9 @@ type Session struct {
 	id         string
 	addr       netip.Addr
 	nc         net.Conn
-	ws         *websocket.Conn
-	order      int     // descriptor at birth
-	turnedAway bool    // upgraded only to be told why not
-	inflow     *inflow // nil: permessage-deflate was not negotiated. What it points to is the read loop's
+	order      int  // descriptor at birth
+	turnedAway bool // upgraded only to be told why not
+	deflate    bool // permessage-deflate was negotiated
 	count      *counters
 	born       time.Duration // on the acceptor's clock
 
@@ -31,11 +29,18 @@ type Session struct {
 	limits limit.Subject
 	abuse  limit.Abuse
 
-	// owned by the read loop
+	// owned by the read loop; when the session rests, by whoever ends the rest
 	lang     protocol.Lang // fixed once the hello is decoded
 	seat     Seat
+	left     bool            // the room is behind it, only the end of the socket is ahead
+	raw      syscall.RawConn // for reads that do not wait; nil when the session can't rest
+	dec      *decoder        // nil while it rests, and once the reading has ended
+	at       cursor
 	prefix   []byte // what net/http had read of the client's frames
 	readFail bool   // the socket, not the protocol, ended the reading
+	watched  bool   // the poller knows it
+	dry      bool   // the socket holds nothing more until the next event
+	hangup   bool   // the peer's end of the stream was announced
 
 	// owned by the sweeper
 	pinged time.Duration // when the last ping was sent; 0: none yet
@@ -60,6 +65,11 @@ type Session struct {
 	code    protocol.CloseCode
 	until   time.Duration // end of the closing handshake, on the acceptor's clock
 	missed  uint64        // danmaku left out so far
+	parked  bool          // it rests: no goroutine reads
+	input   bool          // it was announced while a goroutine was reading
+	hup     bool          // so was the end of it
+
+	ticket int32 // guarded by poller.mu
 }
 
 // Phases of the read loop, as the sweeper needs them.

@@ -24,6 +24,9 @@ func (a *Acceptor) Shutdown(ctx context.Context, window time.Duration) error {
 	err := a.await(ctx)
 	a.cancel()
 	a.running.Wait()
+	if a.poller != nil {
+		a.poller.close()
+	}
 	a.sweeper.Wait()
 	return err
 }

@@ -7,15 +7,7 @@ import (
 	"net/http"
 )
 
-// Sizes of the buffers of one session. A danmaku fits the read buffer; the write buffer must hold the longest control
-// frame (2 + 125 bytes), so that coder flushes each of them in one write.
-const (
-	readBufferBytes  = 512
-	writeBufferBytes = 128
-)
-
-// upgrade is the ResponseWriter handed to coder: its Hijack gives the session as the connection, and small buffers, which
-// coder uses as they are, in place of net/http's of 4 KiB each.
+// upgrade is the ResponseWriter handed to coder: its Hijack gives the session's decoder as the connection.
 type upgrade struct {
 	http.ResponseWriter
 	s          *Session
@@ -40,8 +32,7 @@ func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	ahead, _ := rw.Reader.Peek(rw.Reader.Buffered())
 	u.s.attach(nc, append([]byte(nil), ahead...))
-	w := (*wire)(u.s)
-	return w, bufio.NewReadWriter(bufio.NewReaderSize(w, readBufferBytes), bufio.NewWriterSize(w, writeBufferBytes)), nil
+	return u.s.dec.hijacked()
 }
 
 // attach gives the session its socket.
@@ -50,8 +41,11 @@ func (s *Session) attach(nc net.Conn, ahead []byte) {
 	if len(ahead) > 0 {
 		s.prefix = ahead
 	}
-	if fd, ok := descriptor(nc); ok {
+	if fd, raw := descriptor(nc); fd >= 0 {
 		s.fd, s.order = fd, fd
 		limitUnsent(fd, s.a.cfg.UnsentBytes)
+		if s.a.startPoller() {
+			s.raw = raw
+		}
 	}
 }

@@ -37,6 +37,14 @@ func (w *wheel) remove(s *Session) {
 	w.unlinkLocked(s)
 }
 
+// move changes the instant at which a session is due.
+func (w *wheel) move(s *Session, due time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unlinkLocked(s)
+	w.pushLocked(s, w.slotLocked(due))
+}
+
 // all returns the sessions of this moment.
 func (w *wheel) all() []*Session {
 	w.mu.Lock()

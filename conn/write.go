@@ -136,6 +136,7 @@ func (s *Session) endWriter(q *queue) bool {
 	case s.closing:
 		s.q = nil
 		halfClose = s.partLocked()
+		s.wakeLocked()
 	case s.opened:
 		s.q = nil
 	}

@@ -1,0 +1,331 @@
+package conn
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"liveroom/protocol"
+)
+
+// resting waits until a session has no goroutine.
+func resting(t testing.TB, s *Session) {
+	t.Helper()
+	eventually(t, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.parked
+	})
+}
+
+// Sessions that say nothing cost no goroutine and no decoder.
+func TestIdleSessionsHaveNoGoroutines(t *testing.T) {
+	n := startNode(t, Config{}, newLobby())
+	_, first := rawJoin(t, n)
+	resting(t, first)
+	before := runtime.NumGoroutine()
+	for range 300 {
+		_, s := rawJoin(t, n)
+		resting(t, s)
+		if s.dec != nil {
+			t.Fatal("it rests and keeps a decoder")
+		}
+	}
+	eventually(t, func() bool { return runtime.NumGoroutine() <= before })
+	n.decoders.mu.Lock()
+	defer n.decoders.mu.Unlock()
+	if got := len(n.decoders.free); got == 0 || got > maxFree {
+		t.Fatalf("%d decoders", got)
+	}
+}
+
+// Whatever a client sends and wherever the network cuts it, nothing is lost, doubled or mixed up with another's, and pings
+// are answered between the parts of a message.
+func TestInputInPieces(t *testing.T) {
+	l := newLobby()
+	n := startNode(t, Config{}, l)
+	var clients []*rawConn
+	for range 3 {
+		c, s := rawJoin(t, n)
+		_ = c.Conn.(*net.TCPConn).SetNoDelay(true)
+		resting(t, s)
+		clients = append(clients, c)
+	}
+	id := 0
+	rapid.Check(t, func(t *rapid.T) {
+		c := clients[rapid.IntRange(0, len(clients)-1).Draw(t, "client")]
+		var stream []byte
+		var want []string
+		for range rapid.IntRange(1, 4).Draw(t, "messages") {
+			id++
+			stream = append(stream, piece(t, id)...)
+			want = append(want, fmt.Sprint(id))
+		}
+		for len(stream) > 0 {
+			k := rapid.IntRange(1, len(stream)).Draw(t, "cut")
+			c.write(t, stream[:k])
+			stream = stream[k:]
+			if rapid.Bool().Draw(t, "yield") {
+				runtime.Gosched()
+			}
+		}
+		for len(want) > 0 {
+			f := c.readFrame(t)
+			if f.op == opPong {
+				continue
+			}
+			if e := decode(t, f.payload)[0]; e.ID != want[0] {
+				t.Fatalf("got %+v, want %s", e, want[0])
+			}
+			want = want[1:]
+		}
+	})
+}
+
+// piece is one message in up to three fragments with control frames between them.
+func piece(t *rapid.T, id int) []byte {
+	text := []byte(fmt.Sprintf(`{"op":"danmaku","id":"%d","text":"%s"}`, id, strings.Repeat("x", rapid.SampledFrom([]int{0, 10, 480, 600, 5000}).Draw(t, "text"))))
+	var out []byte
+	op := byte(opText)
+	for range rapid.IntRange(0, 2).Draw(t, "fragments") {
+		k := rapid.IntRange(0, len(text)).Draw(t, "fragment")
+		f := masked(op, text[:k])
+		f[0] &^= 0x80
+		out = append(out, f...)
+		text, op = text[k:], 0
+		if rapid.Bool().Draw(t, "control") {
+			out = append(out, masked(rapid.SampledFrom([]byte{opPing, opPong}).Draw(t, "op"), []byte("beat"))...)
+		}
+	}
+	return append(out, masked(op, text)...)
+}
+
+// A seat that takes its time holds nobody else up.
+func TestASlowSeatHoldsNobodyUp(t *testing.T) {
+	l := newLobby()
+	release := make(chan struct{})
+	l.receive = func(s *Session, r *protocol.Request) {
+		if r.Op == protocol.OpGift {
+			<-release
+		}
+		s.Control(protocol.AppendAck(nil, protocol.Ack{ID: r.ID, Code: protocol.OK}, s.Lang()))
+	}
+	n := startNode(t, Config{}, l)
+	var slow []*rawConn
+	for range 300 {
+		c, _ := rawJoin(t, n)
+		c.write(t, masked(opText, []byte(`{"op":"gift","id":"g","gift":"rose","count":1}`)))
+		slow = append(slow, c)
+	}
+	c, s := rawJoin(t, n)
+	resting(t, s)
+	c.write(t, masked(opText, []byte(`{"op":"like","id":"l","count":1}`)))
+	if e := decode(t, c.readFrame(t).payload)[0]; e.ID != "l" {
+		t.Fatalf("got %+v", e)
+	}
+	close(release)
+	for _, c := range slow {
+		if e := decode(t, c.readFrame(t).payload)[0]; e.ID != "g" {
+			t.Fatalf("got %+v", e)
+		}
+	}
+}
+
+// The end of a session that rests: the room is left at once, the code arrives although input was never read, and a silent
+// peer is gone after the close timeout.
+func TestClosingASessionThatRests(t *testing.T) {
+	n := startNode(t, Config{CloseTimeout: 300 * time.Millisecond}, newLobby())
+	for _, last := range []string{"", "half a frame", "closed behind its input"} {
+		c, s := rawJoin(t, n)
+		resting(t, s)
+		left := n.lobby.leaves()
+		switch last {
+		case "half a frame":
+			c.write(t, masked(opText, []byte(`{"op":"like","id":"l","count":1}`))[:9])
+		case "closed behind its input":
+			c.write(t, bytes.Repeat(masked(opPong, nil), 2000))
+		}
+		start := time.Now()
+		s.Close(protocol.Refusal{Code: protocol.CloseKicked})
+		eventually(t, func() bool { return n.lobby.leaves() == left+1 })
+		if f := c.readFrame(t); f.code() != 4004 {
+			t.Fatalf("%s: got %+v", last, f)
+		}
+		if last == "closed behind its input" {
+			c.write(t, masked(opText, []byte(`{"op":"like","id":"l","count":1}`)))
+		}
+		_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Fatalf("%s: %v", last, err)
+		}
+		n.running.Wait()
+		if d := time.Since(start); d < 300*time.Millisecond {
+			t.Fatalf("%s: gone after %v", last, d)
+		}
+	}
+	if got := closes(n, "4004"); got != 3 {
+		t.Fatalf("%d closes", got)
+	}
+}
+
+// A client that echoes the close frame, or sends the first one, and keeps its side of TCP open, is not waited for.
+func TestAfterBothCloseFramesNobodyWaits(t *testing.T) {
+	n := startNode(t, Config{CloseTimeout: time.Hour}, newLobby())
+	c, s := rawJoin(t, n)
+	resting(t, s)
+	s.Close(protocol.Refusal{Code: protocol.CloseKicked})
+	if f := c.readFrame(t); f.code() != 4004 {
+		t.Fatalf("got %+v", f)
+	}
+	resting(t, s)
+	echo := masked(opClose, []byte{0x0f, 0xa4})
+	c.write(t, echo[:5]) // in two pieces, the session rests between them
+	c.write(t, echo[5:])
+	n.running.Wait()
+
+	c, s = rawJoin(t, n)
+	resting(t, s)
+	c.write(t, append(masked(opPing, nil), masked(opClose, []byte{3, 232})...))
+	n.running.Wait()
+	if f := c.readFrame(t); f.op != opPong {
+		t.Fatalf("got %+v", f)
+	}
+	if f := c.readFrame(t); f.code() != 1000 {
+		t.Fatalf("got %+v", f)
+	}
+}
+
+// Peers that end their stream or reset it while the session rests are noticed at once.
+func TestAPeerLeavesASessionThatRests(t *testing.T) {
+	n := startNode(t, Config{Heartbeat: time.Hour}, newLobby())
+	for i, end := range []func(*net.TCPConn) error{
+		(*net.TCPConn).CloseWrite,
+		(*net.TCPConn).Close,
+		func(c *net.TCPConn) error { return errors.Join(c.SetLinger(0), c.Close()) },
+		func(c *net.TCPConn) error { // what is sent last is still handled
+			_, err := c.Write(masked(opText, []byte(`{"op":"like","id":"l","count":1}`)))
+			return errors.Join(err, c.CloseWrite())
+		},
+	} {
+		c, s := rawJoin(t, n)
+		resting(t, s)
+		if err := end(c.Conn.(*net.TCPConn)); err != nil {
+			t.Fatal(err)
+		}
+		n.running.Wait()
+		if got := n.lobby.leaves(); got != i+1 {
+			t.Fatalf("%d leaves", got)
+		}
+	}
+}
+
+// Half a frame keeps a goroutine for as long as a message may take, and then the peer is gone.
+func TestHalfAFrameEndsASessionThatRested(t *testing.T) {
+	n := startNode(t, Config{Heartbeat: 100 * time.Millisecond, PongTimeout: 100 * time.Millisecond, MessageTimeout: 100 * time.Millisecond}, newLobby())
+	for _, part := range [][]byte{
+		masked(opText, []byte(`{"op":"like"}`))[:1],
+		masked(opText, []byte(`{"op":"like"}`))[:12],
+		masked(opPong, []byte("half"))[:8],
+		append([]byte{0x01, 0x80 | 1, 0, 0, 0, 0, '{'}, masked(opPong, nil)...),
+	} {
+		c, s := rawJoin(t, n)
+		resting(t, s)
+		c.write(t, part)
+		n.running.Wait()
+	}
+}
+
+// Descriptors are used again at once by the next socket; an event for the one before wakes nobody wrongly, and answers go
+// where they belong.
+func TestDescriptorsAreUsedAgain(t *testing.T) {
+	l := newLobby()
+	var byID sync.Map
+	l.hello = func(s *Session, r *protocol.Request) (Seat, *protocol.Refusal) {
+		byID.Store(strings.Clone(r.ID), s)
+		return l.seat(s), nil
+	}
+	n := startNode(t, Config{CloseTimeout: 100 * time.Millisecond}, l)
+	var wg sync.WaitGroup
+	for worker := range 8 {
+		wg.Go(func() {
+			for round := range 60 {
+				nc, err := net.Dial("tcp", n.addr)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				id := fmt.Sprintf("%d-%d", worker, round)
+				c := rawUpgrade(t, nc, string(masked(opText, []byte(`{"op":"hello","id":"`+id+`","room":"demo"}`))))
+				c.readFrame(t)
+				v, _ := byID.Load(id)
+				s := v.(*Session)
+				c.write(t, masked(opText, []byte(`{"op":"like","id":"`+id+`","count":1}`)))
+				if e := decode(t, c.readFrame(t).payload)[0]; e.ID != id {
+					t.Errorf("got %+v, want %s", e, id)
+				}
+				switch round % 3 {
+				case 0:
+					s.Close(protocol.Refusal{Code: protocol.CloseKicked})
+				case 1:
+					_ = nc.(*net.TCPConn).SetLinger(0)
+				case 2:
+					s.abort()
+				}
+				nc.Close()
+			}
+		})
+	}
+	wg.Wait()
+	n.running.Wait()
+	n.poller.mu.Lock()
+	defer n.poller.mu.Unlock()
+	for fd, s := range n.poller.sessions {
+		if s != nil {
+			t.Errorf("descriptor %d is remembered", fd)
+		}
+	}
+}
+
+// Where sessions can't rest they keep a goroutine, and all else is the same.
+func TestWithoutAPollerSessionsKeepAGoroutine(t *testing.T) {
+	n := startNode(t, Config{}, newLobby())
+	n.once.Do(func() {}) // as if there was none
+	c, s := rawJoin(t, n)
+	c.write(t, masked(opText, []byte(`{"op":"like","id":"l","count":1}`)))
+	if e := decode(t, c.readFrame(t).payload)[0]; e.ID != "l" || s.raw != nil {
+		t.Fatalf("got %+v", e)
+	}
+	s.Close(protocol.Refusal{Code: protocol.CloseKicked})
+	if f := c.readFrame(t); f.code() != 4004 {
+		t.Fatalf("got %+v", f)
+	}
+	c.write(t, masked(opClose, []byte{0x0f, 0xa4}))
+	n.running.Wait()
+}
+
+// A kernel that watches no more descriptors leaves the session a goroutine.
+func TestASessionThatCantBeWatched(t *testing.T) {
+	n := startNode(t, Config{}, newLobby())
+	n.startPoller()
+	other, err := newPoller()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.close()
+	n.poller.close()
+	n.poller = other
+	c, _ := rawJoin(t, n)
+	c.write(t, masked(opText, []byte(`{"op":"like","id":"l","count":1}`)))
+	if e := decode(t, c.readFrame(t).payload)[0]; e.ID != "l" {
+		t.Fatalf("got %+v", e)
+	}
+}
