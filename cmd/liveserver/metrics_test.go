@@ -51,6 +51,7 @@ func TestMetrics(t *testing.T) {
 		"liveroom_sessions ", "liveroom_rooms ",
 		`liveroom_messages_total{class="danmaku"}`, `liveroom_messages_total{class="gift"}`, `liveroom_messages_total{class="like"}`, `liveroom_messages_total{class="control"}`,
 		`liveroom_deliveries_total{class="danmaku"}`, "liveroom_frames_total ", "liveroom_sent_bytes_total ",
+		`liveroom_deflate_bytes_total{form="in"}`, `liveroom_deflate_bytes_total{form="out"}`, "liveroom_deflate_sessions ",
 		`liveroom_dropped_total{class="danmaku",reason="slow"}`, `liveroom_closes_total{code="4001"}`, `liveroom_closes_total{code="1001"}`,
 		`liveroom_limit_decisions_total{action="danmaku",outcome="reject",rule="danmaku-user-room",scope="user_room"}`,
 		"liveroom_limit_seconds_bucket", `liveroom_redis_calls_total{op="room",result="ok"}`, `liveroom_quota_tokens_total{event="granted"}`,
