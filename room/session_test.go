@@ -47,6 +47,7 @@ type fakeSession struct {
 
 	mu       sync.Mutex
 	deflated int  // broadcasts whose full form was
+	wire     wire // of all broadcasts
 	live     lane // Deliver
 	own      lane // Control
 	opened   lane // Open
@@ -70,12 +71,19 @@ func (s *fakeSession) add(l *lane, array []byte) {
 
 func (s *fakeSession) Deliver(b *protocol.Broadcast) {
 	s.add(&s.live, b.Full().Payload())
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if b.FullDeflated() != b.Full() {
-		s.mu.Lock()
 		s.deflated++
-		s.mu.Unlock()
 	}
+	s.wire.frames++
+	s.wire.danmaku += b.Count(protocol.ClassDanmaku)
+	s.wire.plain += b.Full().Len()
+	s.wire.deflated += b.FullDeflated().Len()
 }
+
+// wire is what broadcasts are on the wire, with and without permessage-deflate.
+type wire struct{ frames, danmaku, plain, deflated int }
 
 func (s *fakeSession) deflatedFrames() int {
 	s.mu.Lock()
