@@ -1,0 +1,92 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"liveroom/limit"
+)
+
+// leased is the engine under test: a Gate with a Cluster, as a server has it.
+type leased struct {
+	gate    *limit.Gate
+	cluster *limit.Cluster
+	node    *Node
+
+	mu       sync.Mutex
+	subjects map[int]*limit.Subject
+}
+
+func newLeased(n *Node, rules *limit.Rules) *leased {
+	q := &leased{gate: limit.NewGate(rules, n.now), node: n, subjects: map[int]*limit.Subject{}}
+	cluster, err := limit.NewCluster(limit.ClusterConfig{
+		Store: &store{link: n.link, servers: n.world.servers},
+		Node:  n.name(),
+		Peers: peers{n},
+		Clock: n.now,
+	})
+	if err != nil {
+		panic(err)
+	}
+	q.cluster = cluster
+	q.gate.Share(cluster)
+	return q
+}
+
+func (n *Node) name() string { return "n" + strconv.Itoa(n.number) }
+
+// byName returns the node of that name, the latest process when it was started
+// again.
+func (w *World) byName(name string) *Node {
+	nodes := w.nodesNow()
+	for i := len(nodes) - 1; i >= 0; i-- {
+		if nodes[i].name() == name {
+			return nodes[i]
+		}
+	}
+	return nil
+}
+
+// subject returns the buckets of a subject at this node.
+func (q *leased) subject(number int) *limit.Subject {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := q.subjects[number]
+	if s == nil {
+		s = &limit.Subject{Scope: q.node.world.scenario.Scope}
+		q.subjects[number] = s
+	}
+	return s
+}
+
+func (q *leased) admit(number int, cost int64) (limit.Instant, bool) {
+	request := limit.Request{
+		Action: limit.Danmaku,
+		Cost:   cost,
+		Room:   fmt.Sprintf("r%d", number),
+		User:   fmt.Sprintf("u%d", number),
+	}
+	d := q.gate.Decide(q.node.now(), &request, q.subject(number))
+	return d.At, d.Verdict == limit.Allow
+}
+
+// leave forgets the subject when it is full, as its owner does from time to time.
+func (q *leased) leave(number int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if s := q.subjects[number]; s != nil && s.Full(q.node.now()) {
+		delete(q.subjects, number)
+	}
+}
+
+func (q *leased) close(ctx context.Context) { _ = q.cluster.Close(ctx) }
+
+// stopWithin closes a node's quota at the end of a run.
+func (n *Node) stopWithin(d time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	n.quota.close(ctx)
+}
