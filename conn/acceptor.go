@@ -139,6 +139,11 @@ func (a *Acceptor) admit(addr netip.Addr) *protocol.Refusal {
 	if a.draining.Load() {
 		return a.sendAway(protocol.CloseGoingAway, 0)
 	}
+	if a.cfg.Ready != nil {
+		if retry, ok := a.cfg.Ready(); !ok {
+			return a.sendAway(protocol.CloseOverloaded, retry)
+		}
+	}
 	if a.cfg.Admit != nil {
 		if retry, ok := a.cfg.Admit(addr); !ok {
 			r := a.sendAway(protocol.CloseOverloaded, retry)

@@ -15,7 +15,7 @@ var (
 	descBytes      = prometheus.NewDesc("liveroom_sent_bytes_total", "Bytes handed to viewers' sockets, headers and control frames included.", nil, nil)
 	descDeflate    = prometheus.NewDesc("liveroom_deflate_bytes_total", "Bytes of the deflated frames that were handed to viewers' sockets: in, before deflating, and out, of liveroom_sent_bytes_total.", []string{"form"}, nil)
 	descDeflating  = prometheus.NewDesc("liveroom_deflate_sessions", "Open sessions that have negotiated permessage-deflate.", nil, nil)
-	descDropped    = prometheus.NewDesc("liveroom_dropped_total", "Messages that a viewer did not get.", []string{"class", "reason"}, nil)
+	descDropped    = prometheus.NewDesc("liveroom_dropped_total", "Messages that a viewer did not get; with reason overload, that were refused because the node was behind.", []string{"class", "reason"}, nil)
 	descCloses     = prometheus.NewDesc("liveroom_closes_total", "Ended sessions by close code; 1006 stands for those without a close frame.", []string{"code"}, nil)
 	descUpgrades   = prometheus.NewDesc("liveroom_upgrades_total", "Answers to WebSocket handshakes.", []string{"result"}, nil)
 )

@@ -54,6 +54,8 @@ type Config struct {
 
 	// ClientAddr tells the address that limits apply to. Nil: the peer's own.
 	ClientAddr func(*http.Request) netip.Addr
+	// Ready tells whether this node takes sockets at all now, and otherwise when one may come back. Nil: always.
+	Ready func() (retry time.Duration, ok bool)
 	// Admit tells whether an address may connect now, and otherwise when it may come back. Nil: always.
 	Admit func(netip.Addr) (retry time.Duration, ok bool)
 

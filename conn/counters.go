@@ -6,18 +6,19 @@ import (
 	"liveroom/protocol"
 )
 
-// dropReason says why a viewer did not get a message. It is also the metric's label.
+// dropReason says why a message did not get to a viewer, or with overload to anybody. It is also the metric's label.
 type dropReason uint8
 
 const (
 	dropSlow     dropReason = iota // the viewer's queue was over its bound
 	dropReplaced                   // a newer like took its place
 	dropClosed                     // it waited in the queue of a session that ended
+	dropOverload                   // its sender was refused because the node was behind
 	numDropReasons
 )
 
 func (r dropReason) String() string {
-	return [numDropReasons]string{"slow", "replaced", "closed"}[r]
+	return [numDropReasons]string{"slow", "replaced", "closed", "overload"}[r]
 }
 
 // counters are one stripe of the totals. A session keeps to one stripe, so that workers on different cores seldom meet in

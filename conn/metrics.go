@@ -51,6 +51,9 @@ func newMetrics() *Metrics {
 	return &Metrics{closes: make([]atomic.Uint64, len(closeLabels()))}
 }
 
+// Shed counts a message that was refused because the node is behind.
+func (m *Metrics) Shed(c protocol.Class) { m.stripes[0].dropped[c][dropOverload].Add(1) }
+
 // stripe hands a session its counters.
 func (m *Metrics) stripe() *counters { return &m.stripes[m.turn.Add(1)%numStripes] }
 

@@ -54,6 +54,9 @@ func (b *Batch) Add(c Class, event []byte) {
 // Len is the number of events gathered.
 func (b *Batch) Len() int { return len(b.events) }
 
+// Count returns how many events of class c were gathered.
+func (b *Batch) Count(c Class) int { return b.counts[c] }
+
 // Size is the payload that [Batch.Build] would make, in bytes.
 func (b *Batch) Size() int { return b.size + 1 }
 

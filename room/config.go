@@ -24,6 +24,11 @@ type Config struct {
 	Allowances func(room string, role protocol.Role) map[string]protocol.Allowance
 	// Elsewhere returns the sessions in a room on other nodes, asked every SweepEvery. Nil: there are none.
 	Elsewhere func(room string) int
+	// Lag returns how late this node comes to what viewers send, measured lately. It is asked 40 times a second and must
+	// not block. While it is over 40 ms the node gives things up step by step. Nil: the node is never behind.
+	Lag func() time.Duration
+	// Shed counts a message that was refused because the node is behind. Nil: nobody counts.
+	Shed func(protocol.Class)
 	// Gifts is the catalogue. A gift outside it is not_found.
 	Gifts []protocol.CatalogueGift
 	// Node names this node in welcomes.
@@ -126,6 +131,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MIDs == nil {
 		c.MIDs = protocol.NewMIDs()
+	}
+	if c.Shed == nil {
+		c.Shed = func(protocol.Class) {}
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

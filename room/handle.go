@@ -17,7 +17,16 @@ func (r *Room) Handle(ctx context.Context, by *Speaker, req *protocol.Request) p
 	default:
 		return protocol.Refuse(req.ID, protocol.BadField("op", "danmaku, gift, like or moderate", string(req.Op)))
 	}
+	if err := r.hub.shed(req.Op); err != nil {
+		return protocol.Refuse(req.ID, err)
+	}
 	now := r.hub.gate.Now()
+	if req.Op == protocol.OpDanmaku || req.Op == protocol.OpLike {
+		if !r.hub.awaitTurn(now) {
+			return protocol.Refuse(req.ID, r.hub.tooMuch(req.Op))
+		}
+		now = r.hub.gate.Now()
+	}
 	e, what, done := by.user.begin(now, r.id, req, r.hub.cfg.AnswersFor)
 	switch what {
 	case foundNothing, foundUnknown:

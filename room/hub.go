@@ -25,6 +25,9 @@ type Hub struct {
 	catalogue map[string]protocol.CatalogueGift
 	done      chan struct{} // closed when goroutines shall end
 
+	overload  overload
+	turnstile turnstile
+
 	// mu guards what follows, Room.refs and User.refs. Lock order: Hub.mu → User.mu, Hub.mu → Room.mu.
 	mu        sync.Mutex
 	rooms     map[string]*Room
@@ -40,7 +43,7 @@ type Hub struct {
 	warned sync.Map // of what is wrong, to when it was logged last
 }
 
-// New returns a Hub and starts its sweeper. The error is everything that is wrong with cfg.
+// New returns a Hub and starts its sweeper and, with [Config.Lag], what watches it. The error is everything that is wrong with cfg.
 func New(cfg Config) (*Hub, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -56,6 +59,10 @@ func New(cfg Config) (*Hub, error) {
 		h.catalogue[g.ID] = g
 	}
 	h.spawn(h.sweep)
+	cfg.Metrics.behind(0, rungNormal, cfg.Tick)
+	if cfg.Lag != nil {
+		h.spawn(h.watch)
+	}
 	return h, nil
 }
 

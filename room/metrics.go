@@ -19,7 +19,15 @@ type Metrics struct {
 	giftRepeats  prometheus.Counter
 	repeats      prometheus.Counter
 	missed       prometheus.Counter
+	lag, tick    prometheus.Gauge
+	overload     [len(stages)]prometheus.Gauge
 }
+
+// stages are what a node that is behind does, by the rung it begins on.
+var stages = [...]struct {
+	name string
+	rung int
+}{{"ticks", rungNormal + 1}, {"likes", rungLikes}, {"danmaku", rungDanmaku}, {"connections", rungNewcomers}}
 
 // NewMetrics registers the metrics with r, created at zero. With a nil r they are counted and shown to nobody.
 func NewMetrics(r prometheus.Registerer) *Metrics {
@@ -48,7 +56,34 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	for c := range protocol.NumClasses {
 		m.messages[c] = messages.WithLabelValues(c.String())
 	}
+	m.watched(f)
 	return m
+}
+
+// watched registers what tells of overload.
+func (m *Metrics) watched(f promauto.Factory) {
+	m.lag = f.NewGauge(prometheus.GaugeOpts{Name: "liveroom_lag_seconds",
+		Help: "How late this node comes to what viewers send. Over 0.04 it gives things up step by step."})
+	m.tick = f.NewGauge(prometheus.GaugeOpts{Name: "liveroom_tick_seconds",
+		Help: "Shortest time between two flushes of a room: what is configured, doubled up to three times while this node is behind."})
+	overload := f.NewGaugeVec(prometheus.GaugeOpts{Name: "liveroom_overload",
+		Help: "1 while this node is behind and therefore stretches ticks, or refuses likes, danmaku, connections."}, []string{"stage"})
+	for i, s := range stages {
+		m.overload[i] = overload.WithLabelValues(s.name)
+	}
+}
+
+// behind shows how far behind the node is.
+func (m *Metrics) behind(lag time.Duration, rung int, tick time.Duration) {
+	m.lag.Set(lag.Seconds())
+	m.tick.Set(tick.Seconds())
+	for i, s := range stages {
+		on := 0.0
+		if rung >= s.rung {
+			on = 1
+		}
+		m.overload[i].Set(on)
+	}
 }
 
 // flushed counts one flush. now and the stamps are Unix ms.

@@ -3,6 +3,7 @@ package room
 import (
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,14 +47,24 @@ func (r *Room) addLocked(c protocol.Class, event []byte, ts int64) {
 	r.pokeLocked(r.tick.flushed.Add(r.tickLengthLocked()))
 }
 
-// tickLengthLocked is the shortest time between the beginnings of two flushes: what is configured, and longer when the
-// last flush took longer than that, or where it pays to gather more for a frame.
+// tickLengthLocked is the shortest time between the beginnings of two flushes: what is configured, longer when the last
+// flush took longer than that or where it pays to gather more for a frame, and a multiple of it while the node is behind.
+// What must not be lost does not wait for that multiple beyond giftTick.
 func (r *Room) tickLengthLocked() time.Duration {
-	return max(r.hub.cfg.Tick, min(r.tick.took, maxTick), r.gatherLocked())
+	t := &r.tick
+	needed := max(r.hub.cfg.Tick, min(t.took, maxTick))
+	length := min(r.hub.stretched(needed), maxTick)
+	if t.batch.Count(protocol.ClassGift)+t.batch.Count(protocol.ClassControl) > 0 {
+		length = min(length, giftTick)
+	}
+	return max(length, needed, r.gatherLocked())
 }
 
-// maxTick bounds what ticks stretch to.
-const maxTick = time.Second
+// Bounds of what ticks stretch to.
+const (
+	maxTick  = time.Second
+	giftTick = 100 * time.Millisecond
+)
 
 // pokeLocked makes a runner look at the room at due or before.
 func (r *Room) pokeLocked(due limit.Instant) {
@@ -177,7 +188,6 @@ func (r *Room) deliver(b *protocol.Broadcast) {
 	if len(shards) < parallelShards || r.hub.cfg.Workers < 2 {
 		for _, members := range shards {
 			deliverShard(members, b)
-			runtime.Gosched() // lets a small room's flush pass a large one's
 		}
 		return
 	}
@@ -185,7 +195,6 @@ func (r *Room) deliver(b *protocol.Broadcast) {
 	take := func() {
 		for i := next.Add(1) - 1; i < int64(len(shards)); i = next.Add(1) - 1 {
 			deliverShard(shards[i], b)
-			runtime.Gosched()
 		}
 	}
 	var others sync.WaitGroup
@@ -199,8 +208,15 @@ func (r *Room) deliver(b *protocol.Broadcast) {
 // parallelShards is how many shards make a room large: handing out fewer costs more than it saves.
 const parallelShards = 4
 
+// yieldEvery is how many members get a frame, at some 8 µs each, before whatever else may run has its turn: a small room's
+// flush, a gift on its way through the ledger.
+const yieldEvery = 128
+
 func deliverShard(members []*Member, b *protocol.Broadcast) {
-	for _, m := range members {
-		m.session.Deliver(b)
+	for part := range slices.Chunk(members, yieldEvery) {
+		for _, m := range part {
+			m.session.Deliver(b)
+		}
+		runtime.Gosched()
 	}
 }

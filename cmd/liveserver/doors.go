@@ -33,8 +33,8 @@ func (n *node) openDoors(certificate *tls.Config, reg *prometheus.Registry) erro
 	n.acceptor, err = conn.NewAcceptor(conn.Config{
 		Origins: n.cfg.Origins, MaxSessions: n.cfg.Sessions.Max,
 		HelloTimeout: n.cfg.Sessions.HelloTimeout, Heartbeat: n.cfg.Sessions.Heartbeat, WriteTimeout: n.cfg.Sessions.WriteTimeout,
-		PongTimeout: min(maxPongTimeout, n.cfg.Sessions.Heartbeat), ClientAddr: clientAddr, Admit: arrivals.admit, Meter: newFrameMeter(n.gate, reg),
-		Deflate: n.deflates(), Metrics: conn.NewMetrics(reg), Logger: n.log,
+		PongTimeout: min(maxPongTimeout, n.cfg.Sessions.Heartbeat), ClientAddr: clientAddr, Ready: n.hub.Newcomers, Admit: arrivals.admit, Meter: newFrameMeter(n.gate, reg),
+		Deflate: n.deflates(), Metrics: n.sockets, Logger: n.log,
 	}, &lobby{tokens: n.tokens, hub: n.hub, guests: n.cfg.Auth.Guests, created: created, arrived: arrivals})
 	if err != nil {
 		return err

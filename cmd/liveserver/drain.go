@@ -62,6 +62,7 @@ func (n *node) drain() error {
 	within(window+partTimeout, "send clients away", func(ctx context.Context) error { return n.acceptor.Shutdown(ctx, window) })
 	requests.Wait()
 	within(closeTimeout, "close rooms", n.hub.Close)
+	n.lag.close()
 	n.book.Close()
 	within(closeTimeout, "close the store", n.fabric.Close)
 	n.stop()
@@ -92,6 +93,9 @@ func (n *node) abandon() {
 	}
 	if n.hub != nil {
 		n.logFailure("close rooms", n.hub.Close(ctx))
+	}
+	if n.lag != nil {
+		n.lag.close()
 	}
 	if n.book != nil {
 		n.book.Close()

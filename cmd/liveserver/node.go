@@ -33,6 +33,8 @@ type node struct {
 	book      *rulebook.Book
 	guard     *preview.Guard
 	replaying chan struct{} // has one place, which the replay under way holds
+	lag       *lagProbe
+	sockets   *conn.Metrics
 	hub       *room.Hub
 	acceptor  *conn.Acceptor
 	health    *health
@@ -117,8 +119,12 @@ func (n *node) openRooms(ctx context.Context, seed *limit.Spec, reg *prometheus.
 		return err
 	}
 	n.health = newHealth(n.cfg.NodeID, reg, dependency{dependencyNATS, func() error { return n.fabric.Health().Err() }})
+	n.sockets = conn.NewMetrics(reg)
+	if n.lag, err = newLagProbe(); err != nil {
+		return err
+	}
 	n.hub, err = room.New(room.Config{
-		Bus: bus{n.fabric}, Gate: n.gate, Verify: n.verify, Allowances: said.of, Elsewhere: n.fabric.Online,
+		Bus: bus{n.fabric}, Gate: n.gate, Lag: n.lag.read, Shed: n.sockets.Shed, Verify: n.verify, Allowances: said.of, Elsewhere: n.fabric.Online,
 		Gifts: n.cfg.Gifts, Node: n.cfg.NodeID, Log: n.log, Metrics: room.NewMetrics(reg),
 		AutoCreate: true, // whoever opens a room is asked by newRooms
 		GuestGifts: n.cfg.Auth.GuestGifts,

@@ -1,0 +1,143 @@
+package room
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"liveroom/limit"
+	"liveroom/protocol"
+)
+
+// overload is how much a node gives up while it is behind. It reads one figure, the lag: how late this node comes to
+// what viewers send. While that is over lagBehind it climbs a ladder of rungs one by one, each giving up more than the
+// one below; while it is under lagCaughtUp it comes down again.
+//
+// Queueing time as the signal, and a threshold of tens of milliseconds, are those of DAGOR (Zhou et al., "Overload
+// Control for Scaling WeChat Microservices", SoCC 2018): it rises with any shortage, whatever its cause, and needs no
+// setting of what the machine can do. The order is that of what people would miss least.
+type overload struct {
+	ladder // owned by the hub's watch
+
+	at   atomic.Int32  // the rung, for everybody
+	turn atomic.Uint32 // counts danmaku, of which a share passes
+}
+
+// Rungs of the ladder. On each, what the lower ones give up is given up too.
+const (
+	rungNormal    = 0
+	rungStretched = 3 // from 1 to here: each doubles the ticks
+	rungLikes     = 4 // likes are refused
+	rungDanmaku   = 5 // half of the danmaku is refused; on each further rung half of what is left
+	rungChat      = 8 // all danmaku is refused
+	rungNewcomers = 9 // new connections are refused; the last one
+)
+
+// Bounds of the lag.
+const (
+	lagBehind   = 40 * time.Millisecond
+	lagCaughtUp = 20 * time.Millisecond
+)
+
+// Pace of the ladder. A step up shows in the lag only after what waits already is worked off, so the next waits for that
+// in part; all the way up takes a quarter of a second at best. All the way down takes three quarters.
+const (
+	watchEvery = 25 * time.Millisecond
+	restUp     = 25 * time.Millisecond
+	restDown   = 125 * time.Millisecond
+)
+
+// ladder is the rung and when it was reached.
+type ladder struct {
+	rung    int
+	stepped limit.Instant // when the rung was reached
+	fine    limit.Instant // since when the lag has been under lagCaughtUp; never: it is not
+}
+
+// observe takes a reading of the lag and returns the rung to be on.
+func (l *ladder) observe(now limit.Instant, lag time.Duration) int {
+	if lag >= lagCaughtUp {
+		l.fine = never
+	} else if l.fine == never {
+		l.fine = now
+	}
+	switch since := now.Sub(l.stepped); {
+	case lag > lagBehind && l.rung < rungNewcomers && since >= max(restUp, min(lag/2, restDown)):
+		l.rung, l.stepped = l.rung+1, now
+	case l.fine != never && l.rung > rungNormal && min(since, now.Sub(l.fine)) >= restDown:
+		l.rung, l.stepped = l.lower(), now
+	}
+	return l.rung
+}
+
+// lower is the rung below. What is refused is taken up again in large steps, since the next reading tells whether that
+// was too much; a stretched tick costs viewers little.
+func (l *ladder) lower() int {
+	if l.rung > rungStretched {
+		return max(rungStretched, l.rung-3)
+	}
+	return l.rung - 1
+}
+
+// watch keeps the ladder until the hub ends.
+func (h *Hub) watch() {
+	ticker := time.NewTicker(watchEvery)
+	defer ticker.Stop()
+	h.overload.fine = never
+	for {
+		select {
+		case <-ticker.C:
+			now := h.gate.Now()
+			lag := max(h.cfg.Lag(), h.turnstile.age(now))
+			rung := h.overload.observe(now, lag)
+			h.overload.at.Store(int32(rung))
+			h.cfg.Metrics.behind(lag, rung, h.stretched(h.cfg.Tick))
+		case <-h.done:
+			return
+		}
+	}
+}
+
+// stretched is what a tick of that length is while the node is on its present rung.
+func (h *Hub) stretched(tick time.Duration) time.Duration {
+	return tick << min(h.overload.at.Load(), rungStretched)
+}
+
+// shed returns why a request is refused while the node is behind, nil when it may pass. Gifts and moderation always may.
+func (h *Hub) shed(op protocol.Op) *protocol.Error {
+	switch rung := h.overload.at.Load(); {
+	case rung < rungLikes:
+	case op == protocol.OpLike:
+		return h.tooMuch(op)
+	case op == protocol.OpDanmaku && rung >= rungDanmaku && !h.lucky(rung):
+		return h.tooMuch(op)
+	}
+	return nil
+}
+
+// lucky reports whether a danmaku is of the share that passes on a rung.
+func (h *Hub) lucky(rung int32) bool {
+	return rung < rungChat && h.overload.turn.Add(1)%(1<<(rung-rungDanmaku+1)) == 0
+}
+
+// tooMuch refuses a danmaku or a like, and counts it.
+func (h *Hub) tooMuch(op protocol.Op) *protocol.Error {
+	class := protocol.ClassDanmaku
+	if op == protocol.OpLike {
+		class = protocol.ClassLike
+	}
+	h.cfg.Shed(class)
+	return &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: shedRetry + rand.N(shedRetry)}
+}
+
+// shedRetry is the wait told with what was shed; each is told another one between this and its double.
+const shedRetry = 2 * time.Second
+
+// Newcomers reports whether the node takes new sessions, and otherwise when one may come back at the earliest. Sessions
+// are the last thing that a node that is behind gives up.
+func (h *Hub) Newcomers() (retry time.Duration, ok bool) {
+	if h.overload.at.Load() < rungNewcomers {
+		return 0, true
+	}
+	return shedRetry, false
+}
