@@ -9,6 +9,7 @@ import (
 
 // compileRule checks one rule and compiles it as far as it is right.
 func compileRule(spec Rule, path string, classes []string, faults *Faults) *rule {
+	before := len(*faults)
 	r := &rule{name: spec.Name, spec: &spec, room: spec.Room, fold: spec.Fold, shadow: spec.Shadow}
 	at := func(key string) string { return join(path, key) }
 	checkName(spec.Name, at("name"), faults)
@@ -24,6 +25,9 @@ func compileRule(spec Rule, path string, classes []string, faults *Faults) *rule
 	r.compileFloor(at, faults)
 	r.compileExempt(at, classes, faults)
 	r.compileCluster(at, faults)
+	if r.spec.Cluster && len(*faults) == before {
+		r.compileShared(path, faults)
+	}
 	main, isBucket := r.meter.(*rate)
 	r.plain = isBucket && !r.byRequest && !r.fold && !r.shadow && r.floor == [actionCount]int64{} &&
 		r.second == nil && r.exempt == 0 && r.users == nil && r.networks == nil
@@ -139,6 +143,9 @@ func (r *rule) compileCluster(at func(string) string, faults *Faults) {
 	}
 	if r.spec.Grace < 0 || r.spec.Grace != 0 && r.spec.OnOutage != "open" {
 		faults.add(at("grace"), "want a time of 0 or more, and only with on_outage: open")
+	}
+	if r.spec.OnOutage == "open" && r.spec.Grace == 0 {
+		r.spec.Grace = Duration(defaultGrace)
 	}
 	if r.spec.Cluster && r.scope == ScopeConn {
 		faults.add(at("cluster"), "a connection is on one node; this scope has no form over all")

@@ -2,123 +2,36 @@ package limit
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"log/slog"
+	"crypto/rand"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 )
-
-// Peers is what a Cluster knows of the other nodes by another way than its
-// Store, so that the two do not fail together. It is safe for concurrent use.
-type Peers interface {
-	// Count is how many nodes are alive, this one included, at least 1.
-	Count() int
-	// Reachable tells whether the others can reach this node: it has heard
-	// itself over their common bus within the last three seconds.
-	Reachable() bool
-	// Recall asks a node to give a claimed bucket back: it hands claim, which
-	// is opaque, to that node's Cluster.Recalled and returns what that returns,
-	// nil, ErrUnknownKey or ErrNoNode. Where no such node is alive it is
-	// ErrNoNode. It returns when ctx ends at the latest.
-	Recall(ctx context.Context, node, claim string) error
-}
-
-var (
-	// ErrNoNode tells that who claimed a bucket is gone.
-	ErrNoNode = errors.New("limit: there is no such node")
-	// ErrUnknownKey tells that a node no longer has the bucket it claimed.
-	ErrUnknownKey = errors.New("limit: the node does not have that bucket")
-)
-
-// ClusterConfig says how a node takes part. Zero durations take their defaults.
-type ClusterConfig struct {
-	// Store keeps the shared levels. Required.
-	Store Store
-	// Node names this node to its peers, without '#'. Required.
-	Node string
-	// Peers are the others. Nil: nobody can be asked to give a bucket back, so
-	// none is claimed, and a user's buckets cost a call per message; and in an
-	// outage this node takes itself for the only one.
-	Peers Peers
-	// Clock is the Gate's. Required. It must run as time.Timer does.
-	Clock Clock
-	// Log gets one line when a shard's outage begins and one when it ends;
-	// nil: none.
-	Log *slog.Logger
-
-	// Budget is the longest that a decision waits for the store, over all of
-	// its rules. 30 ms by default; a call is given up after twice that.
-	Budget time.Duration
-	// Lease is how long a node may spend what it was granted. 250 ms by default.
-	Lease time.Duration
-	// Horizon is how much of its demand a node keeps in hand. 80 ms by default.
-	Horizon time.Duration
-	// Spacing is the least time between two draws of this node on one key.
-	// 20 ms by default.
-	Spacing time.Duration
-}
-
-// The defaults of a ClusterConfig.
-const (
-	defaultBudget  = 30 * time.Millisecond
-	defaultLease   = 250 * time.Millisecond
-	defaultHorizon = 80 * time.Millisecond
-	defaultSpacing = 20 * time.Millisecond
-)
-
-// Validate returns every fault of the configuration joined, nil when it has none.
-func (c ClusterConfig) Validate() error {
-	var faults []error
-	if c.Store == nil {
-		faults = append(faults, errors.New("store: required"))
-	}
-	if c.Clock == nil {
-		faults = append(faults, errors.New("clock: required"))
-	}
-	if c.Node == "" || len(c.Node) > 64 {
-		faults = append(faults, fmt.Errorf("node: want 1 to 64 characters, have %q", c.Node))
-	}
-	for _, b := range []byte(c.Node) {
-		if b <= ' ' || b == '#' || b >= 0x7f {
-			faults = append(faults, fmt.Errorf("node: want visible ASCII without #, have %q", c.Node))
-			break
-		}
-	}
-	d := c.withDefaults()
-	for _, f := range []struct {
-		name        string
-		have        time.Duration
-		least, most time.Duration
-	}{
-		{"budget", d.Budget, time.Millisecond, time.Second},
-		{"lease", d.Lease, 50 * time.Millisecond, 5 * time.Second},
-		{"horizon", d.Horizon, time.Millisecond, d.Lease / 2},
-		{"spacing", d.Spacing, time.Millisecond, d.Lease / 4},
-	} {
-		if f.have < f.least || f.have > f.most {
-			faults = append(faults, fmt.Errorf("%s: want %s to %s, have %s", f.name, f.least, f.most, f.have))
-		}
-	}
-	return errors.Join(faults...)
-}
-
-func (c ClusterConfig) withDefaults() ClusterConfig {
-	for _, f := range []struct {
-		value *time.Duration
-		none  time.Duration
-	}{{&c.Budget, defaultBudget}, {&c.Lease, defaultLease}, {&c.Horizon, defaultHorizon}, {&c.Spacing, defaultSpacing}} {
-		if *f.value == 0 {
-			*f.value = f.none
-		}
-	}
-	return c
-}
 
 // Cluster is this node's part in quotas that hold over all nodes: a Gate that
 // has it asks it for every rule with cluster: true. It is safe for concurrent
 // use.
 type Cluster struct {
-	cfg ClusterConfig
+	// fixed
+	cfg   ClusterConfig
+	boot  string          // begins the names of this process
+	ctx   context.Context // of the goroutines; ends with Close
+	stop  context.CancelFunc
+	tasks sync.WaitGroup
+
+	names     atomic.Int64 // given so far
+	reachable atomic.Int64 // until this Instant a claim needs no proof
+	nodes     atomic.Int64 // alive
+	roundTrip atomic.Int64 // averaged, in ns
+	closing   atomic.Bool
+	count     counts
+
+	lanes sync.Map // by shard: *lane; made under mu
+
+	mu     sync.Mutex        // a leaf, taken under a Subject's mu
+	closed bool              // no lane is made any more
+	claims map[string]*lease // claims, by name
 }
 
 // NewCluster returns a Cluster, to be handed to Gate.Share and closed after the
@@ -127,19 +40,125 @@ func NewCluster(cfg ClusterConfig) (*Cluster, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Cluster{cfg: cfg.withDefaults()}, nil
+	c := &Cluster{cfg: cfg.withDefaults(), claims: map[string]*lease{}}
+	c.boot = c.cfg.Node + "#" + strings.ToLower(rand.Text()[:10]) + "-"
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	c.roundTrip.Store(int64(time.Millisecond))
+	c.lookAround()
+	for _, shard := range c.cfg.Store.Shards() {
+		c.laneOf(shard)
+	}
+	c.tasks.Go(c.watch)
+	return c, nil
 }
 
 // Share makes the Gate's rules with cluster: true hold over all nodes of c. It
 // is called before the first decision, with at most one Cluster.
-func (g *Gate) Share(c *Cluster) { g.cluster = c }
+func (g *Gate) Share(c *Cluster) {
+	g.cluster = c
+	g.current.Load().shared = ^uint8(0)
+}
 
-// Recalled gives the bucket back that another node's Peers.Recall asked for.
-// It returns when the store has it, with ErrUnknownKey when this node does not
-// hold it, with ErrNoNode when it was claimed by an earlier process of this
-// node, and when ctx ends at the latest.
-func (c *Cluster) Recalled(ctx context.Context, claim string) error { return ErrUnknownKey }
+// lane returns the way to the shard that has a key.
+func (c *Cluster) lane(key string) *lane { return c.laneOf(c.cfg.Store.Shard(key)) }
+
+func (c *Cluster) laneOf(shard string) *lane {
+	if l, ok := c.lanes.Load(shard); ok {
+		return l.(*lane)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l, ok := c.lanes.Load(shard); ok {
+		return l.(*lane)
+	}
+	l := newLane(c, shard)
+	if l.closed = c.closed; !c.closed {
+		c.tasks.Go(func() { l.run(c.ctx) })
+		c.tasks.Go(func() { l.beat(c.ctx) })
+	}
+	c.lanes.Store(shard, l)
+	return l
+}
+
+func (c *Cluster) eachLane(f func(*lane)) {
+	c.lanes.Range(func(_, l any) bool {
+		f(l.(*lane))
+		return true
+	})
+}
+
+// patience is how long a call may take: longer than a decision waits for it,
+// since a late grant is still a grant.
+func (c *Cluster) patience() time.Duration { return 2 * c.cfg.Budget }
+
+// trip is how long a call takes, averaged.
+func (c *Cluster) trip() time.Duration { return time.Duration(c.roundTrip.Load()) }
+
+func (c *Cluster) sawTrip(d time.Duration) {
+	was := c.roundTrip.Load()
+	c.roundTrip.Store(was + (int64(d)-was)/8)
+}
+
+// enter makes a claim findable by its name, leave ends that.
+func (c *Cluster) enter(p *lease) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.claims[p.name] = p
+}
+
+func (c *Cluster) leave(p *lease) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.claims, p.name)
+}
+
+func (c *Cluster) find(name string) *lease {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.claims[name]
+}
 
 // Close gives everything back, as far as it can before ctx ends, and returns
-// when the last goroutine has ended. Decisions after it are those of an outage.
-func (c *Cluster) Close(ctx context.Context) error { return nil }
+// when the last goroutine has ended; the error is ctx's, when it ended first.
+// Decisions after it are those of an outage.
+func (c *Cluster) Close(ctx context.Context) error {
+	c.closing.Store(true)
+	c.mu.Lock()
+	claims := make([]*lease, 0, len(c.claims))
+	for _, p := range c.claims {
+		claims = append(claims, p)
+	}
+	c.mu.Unlock()
+	for _, p := range claims {
+		p.owner.mu.Lock()
+		p.leaveLocked(c.cfg.Clock())
+		p.owner.mu.Unlock()
+	}
+	c.eachLane((*lane).hasten)
+	err := c.drain(ctx)
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.stop()
+	c.eachLane(func(l *lane) { l.fail(l.close()) })
+	c.tasks.Wait()
+	return err
+}
+
+// drain waits until nothing is on its way.
+func (c *Cluster) drain(ctx context.Context) error {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		idle := true
+		c.eachLane(func(l *lane) { idle = idle && (l.idle() || l.health.away.Load()) })
+		if idle {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

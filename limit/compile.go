@@ -102,6 +102,13 @@ func (r *Rules) place(rules []*rule) {
 		s.rules = append(s.rules, c)
 		s.cells += c.width()
 		s.reach = min(s.reach, c.reach())
+		if c.shared != nil {
+			c.shared.first = s.leases
+			s.leases += c.shared.leases()
+			if c.shared.claims {
+				r.actions[Join].shared |= 1 << c.scope
+			}
+		}
 		s.anew = s.anew && c.tiers == nil && c.spec.Initial == nil
 		for _, name := range c.spec.Action {
 			r.listsNamed(name).add(c)
@@ -134,6 +141,9 @@ func (l *lists) add(r *rule) {
 	of.grouped = of.grouped || r.rank != of.rules[0].rank || r.rank.specific != 0
 	if of.grouped || !r.plain {
 		l.special |= 1 << r.scope
+	}
+	if r.shared != nil {
+		l.shared |= 1 << r.scope
 	}
 }
 

@@ -50,6 +50,32 @@ func (g *Gate) decideSorted(now Instant, q *Request, subjects []*Subject, d *Dec
 // decide locks the subjects, which are in the order of their scopes. The
 // answer is written in place: copying a Decision would cost more than a bucket.
 func (g *Gate) decide(now Instant, q *Request, subjects []*Subject, scopes uint8, d *Decision) {
+	gen := g.lock(now, subjects)
+	d.At = now
+	l := gen.rules.lists(q)
+	switch {
+	case l.shared&gen.shared&scopes != 0:
+		g.decideShared(gen, l, now, q, subjects, scopes, d)
+	case l.special&scopes == 0:
+		gen.decidePlain(l, now, gen.rules.class(q.Role), subjects, scopes, d)
+		if d.Verdict == Allow {
+			d.Counted = q.Cost
+		}
+		unlock(subjects)
+	default:
+		t := trial{tally: gen.tallies[l.id], lists: l, now: now, class: gen.rules.class(q.Role), simple: true, counted: q.Cost}
+		t.run(q, subjects, scopes)
+		t.decision(d)
+		unlock(subjects)
+	}
+	if o := g.observer.Load(); o != nil {
+		tell(*o, now, q, subjects, scopes, d)
+	}
+}
+
+// lock takes the locks of subjects, in the order of their scopes, and brings
+// them to the rules in force.
+func (g *Gate) lock(now Instant, subjects []*Subject) *generation {
 	gen := g.current.Load()
 	for i := 0; i < len(subjects); i++ {
 		s := subjects[i]
@@ -59,21 +85,7 @@ func (g *Gate) decide(now Instant, q *Request, subjects []*Subject, scopes uint8
 			gen, i = g.current.Load(), -1
 		}
 	}
-	l, class := gen.rules.lists(q), gen.rules.class(q.Role)
-	if l.special&scopes == 0 {
-		gen.decidePlain(l, now, class, subjects, scopes, d)
-		if d.Verdict == Allow {
-			d.Counted = q.Cost
-		}
-	} else {
-		t := trial{tally: gen.tallies[l.id], lists: l, now: now, class: class, simple: true, counted: q.Cost}
-		t.run(q, subjects, scopes)
-		t.decision(d)
-	}
-	unlock(subjects)
-	if o := g.observer.Load(); o != nil {
-		tell(*o, now, q, subjects, scopes, d)
-	}
+	return gen
 }
 
 func unlock(subjects []*Subject) {

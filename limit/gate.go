@@ -29,7 +29,9 @@ type generation struct {
 	rules   *Rules
 	since   Instant
 	tallies []*tally // by lists.id
-	next    atomic.Pointer[generation]
+	// shared is all ones when other nodes are to be asked, else 0.
+	shared uint8
+	next   atomic.Pointer[generation]
 }
 
 // NewGate returns a Gate with rules in force since the clock's present.
@@ -60,6 +62,7 @@ func (g *Gate) Swap(rules *Rules) bool {
 		rules:   rules,
 		since:   g.clock(),
 		tallies: g.talliesFor(rules),
+		shared:  old.shared,
 	}
 	old.next.Store(next)
 	g.current.Store(next)

@@ -70,6 +70,8 @@ func commonMultiple(multiply []int64) (int64, bool) {
 // answer is what one rule says.
 type answer struct {
 	outcome outcome
+	by      source
+	away    bool  // refused because the store of shared quotas is away
 	cost    int64 // tokens to spend
 	unit    int64 // units that each of them costs
 	left    int64 // units above the floor after that
@@ -91,12 +93,19 @@ func (r *rule) ask(c []int64, at int64, class uint8, q *Request, a *answer) {
 		r.tiers.adapt(c, int64(q.Audience), at)
 	}
 	cost, floor := r.cost(q), r.floor[q.Action]
+	a.by, a.away = byCells, false
 	grant(r.meter, c, at, cost, floor, class, r.fold, a)
+	r.finish(c, at, cost, class, a)
+}
+
+// finish turns to the degrade bucket after a refusal, and hides what a rule in
+// shadow would do.
+func (r *rule) finish(c []int64, at, cost int64, class uint8, a *answer) {
 	if a.outcome == outcomeReject && r.second != nil {
 		wait := a.wait
 		grant(r.second, c[r.meter.width():], at, cost, 0, class, false, a)
 		if a.outcome == outcomeAllow {
-			a.outcome = outcomeDegrade
+			a.outcome, a.away = outcomeDegrade, false
 		}
 		a.wait = min(a.wait, wait)
 	}

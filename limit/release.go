@@ -7,11 +7,11 @@ package limit
 // the action counts slots.
 func (g *Gate) Release(taken Instant, q *Request, subjects ...*Subject) {
 	for _, s := range subjects {
-		s.release(taken, q)
+		s.release(taken, g, q)
 	}
 }
 
-func (s *Subject) release(taken Instant, q *Request) {
+func (s *Subject) release(taken Instant, g *Gate, q *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.gen == nil {
@@ -23,6 +23,9 @@ func (s *Subject) release(taken Instant, q *Request) {
 	for _, r := range rules.lists(q).of[s.Scope].rules {
 		if m, ok := r.meter.(*slots); ok {
 			m.release(s.cells[r.cell:], at, r.cost(q))
+			if s.sharing != nil && r.shared != nil {
+				s.sharing.releaseSlots(taken, g.clock(), r)
+			}
 		}
 	}
 }

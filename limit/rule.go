@@ -25,6 +25,7 @@ type rule struct {
 	tiers     *tiered // the meter, when it follows the audience
 	queue     *leaky  // the meter, when it paces
 	second    *rate   // the degrade bucket
+	shared    *shared // with cluster: true; asked when the Gate has a Cluster
 	byRequest bool    // costs Request.Cost, not one
 	fold      bool
 	shadow    bool

@@ -20,6 +20,8 @@ type scopeRules struct {
 	cells int // the epoch's included
 	// anew means that a full subject is the same as a new one.
 	anew bool
+	// leases is how many leases a subject has for its rules with cluster: true.
+	leases int
 	// reach is the smallest of the rules' reaches, in nanoseconds.
 	reach int64
 }
@@ -34,6 +36,10 @@ type lists struct {
 	// special is the bit set of scopes with a rule that is not plain, or
 	// with rules of unequal rank.
 	special uint8
+	// shared is the bit set of scopes to be asked with the other nodes in mind:
+	// with a rule of cluster: true, and for a join those whose buckets a node
+	// claims then.
+	shared uint8
 }
 
 // list is sorted by specificity, priority and name.

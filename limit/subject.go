@@ -9,7 +9,7 @@ import "sync"
 //
 // A Subject belongs to one Gate, learns its rules at the first decision and
 // follows the Gate's later sets with its levels kept. It is safe for
-// concurrent use and must not be copied. It takes 48 bytes in its owner and,
+// concurrent use and must not be copied. It takes 56 bytes in its owner and,
 // from the first decision until Full finds it at rest, 8 bytes and 8 more for
 // each bucket elsewhere.
 type Subject struct {
@@ -21,6 +21,8 @@ type Subject struct {
 	gen *generation // the rules that the cells are of; nil before first use
 	// cells begin with the epoch, an Instant; then each rule has its own.
 	cells []int64
+	// sharing is nil until a rule with cluster: true is asked.
+	sharing *sharing
 }
 
 // epochCell is the cell that holds the epoch.
@@ -43,6 +45,9 @@ func (s *Subject) Full(now Instant) bool {
 			return false
 		}
 	}
+	if s.sharing != nil && !s.sharing.restLocked(now) {
+		return false
+	}
 	if set.anew {
 		s.gen, s.cells = nil, nil
 	}
@@ -51,9 +56,14 @@ func (s *Subject) Full(now Instant) bool {
 
 // Reset brings every bucket to its initial level, as an operator does who
 // lifts a limit by hand.
+// Where nodes share a bucket, it is filled for all of them, as far as
+// none holds it; that has no effect while the store is away.
 func (s *Subject) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.sharing != nil {
+		s.sharing.resetLocked()
+	}
 	s.gen, s.cells = nil, nil
 }
 
@@ -92,6 +102,9 @@ func (s *Subject) followLocked(next *generation) {
 		}
 	}
 	s.gen, s.cells = next, fresh
+	if s.sharing != nil {
+		s.sharing.followLocked(s)
+	}
 }
 
 // atLocked returns the nanoseconds from the epoch to now, within the reach of

@@ -11,9 +11,20 @@ type trial struct {
 	now   Instant
 	class uint8
 
+	// Of rules with cluster: true. A decision that had to wait asks again: first
+	// is the instant it was asked at, at the receipt of the latest grant used.
+	first    Instant
+	at       Instant
+	last     bool // there is no time left to wait
+	spending bool
+	misses   []miss
+	slots    []*slotCall
+
 	// What the rules asked so far say together.
 	verdict Verdict
 	simple  bool  // each of them allows in full, none is exempt or shadow
+	aside   bool  // some do not count in the verdict: exempt, or refusing in shadow
+	away    bool  // the decider refuses because the store is away
 	counted int64 // of Request.Cost
 
 	// The rule that decides, and for an admission what it has left, in units
@@ -29,19 +40,24 @@ func (t *trial) run(q *Request, subjects []*Subject, scopes uint8) {
 	var a answer
 	for _, s := range subjects {
 		l := &t.lists.of[s.Scope]
-		cells, at := s.cells, s.atLocked(t.now)
+		at := s.atLocked(t.now)
 		from, to := l.group(t.class, q.Room)
 		if l.grouped {
 			t.simple = false
 		}
 		for i := from; i < to; i++ {
 			if r := l.rules[i]; !l.grouped || r.matches(t.class, q.Room) {
-				r.ask(cells[r.cell:], at, t.class, q, &a)
+				t.ask(s, r, at, q, &a)
 				t.note(r, t.tally.counters[s.Scope][i], &a)
 			}
 		}
 	}
-	if t.verdict != Reject {
+	switch {
+	case t.verdict == Reject:
+		if t.aside {
+			t.countAside(q, subjects)
+		}
+	case t.misses == nil:
 		t.spend(q, subjects)
 		if t.simple {
 			t.tally.allowed(subjects[0], scopes)
@@ -49,16 +65,27 @@ func (t *trial) run(q *Request, subjects []*Subject, scopes uint8) {
 	}
 }
 
-// note takes one rule's answer into the whole. What holds however the others
-// answer is counted here: a refusal, which decides, and what was not asked.
+// ask writes into a what one rule says.
+func (t *trial) ask(s *Subject, r *rule, at int64, q *Request, a *answer) {
+	if s.sharing != nil && r.shared != nil {
+		s.sharing.ask(t, s, r, at, q, a)
+		return
+	}
+	r.ask(s.cells[r.cell:], at, t.class, q, a)
+}
+
+// note takes one rule's answer into the whole. A refusal, which decides, is
+// counted here.
 func (t *trial) note(r *rule, c *counter, a *answer) {
 	t.simple = t.simple && a.outcome == outcomeAllow && !r.shadow
 	switch {
-	case a.outcome >= outcomeReject && a.outcome != outcomeShadowDegrade:
+	case a.outcome == outcomeReject:
 		c.add(a.outcome)
-		if a.outcome == outcomeReject && (t.verdict != Reject || a.wait > t.wait) {
-			t.verdict, t.decider, t.wait = Reject, r, a.wait
+		if t.verdict != Reject || a.wait > t.wait {
+			t.verdict, t.decider, t.wait, t.away = Reject, r, a.wait, a.away
 		}
+	case a.outcome == outcomeExempt || a.outcome == outcomeShadowReject:
+		t.aside = true
 	case r.shadow || t.verdict == Reject:
 	case a.outcome == outcomeDegrade:
 		folds := r.fold && a.cost < t.counted
@@ -82,6 +109,7 @@ func (t *trial) decide(r *rule, a *answer) {
 // request is simple.
 func (t *trial) spend(q *Request, subjects []*Subject) {
 	var a answer
+	t.spending = true
 	for _, s := range subjects {
 		l := &t.lists.of[s.Scope]
 		cells, at := s.cells, s.atLocked(t.now)
@@ -91,29 +119,51 @@ func (t *trial) spend(q *Request, subjects []*Subject) {
 			if l.grouped && !r.matches(t.class, q.Room) {
 				continue
 			}
-			r.ask(cells[r.cell:], at, t.class, q, &a)
+			t.ask(s, r, at, q, &a)
 			if r.fold && !r.shadow {
 				a.cost = min(a.cost, t.counted)
 			}
 			if r.paces(&a) {
 				t.delay = max(t.delay, r.queue.delay(cells[r.cell:], at))
 			}
-			r.spend(cells[r.cell:], at, &a)
-			if !t.simple && (a.outcome <= outcomeDegrade || a.outcome == outcomeShadowDegrade) {
+			if s.sharing != nil && r.shared != nil {
+				s.sharing.spend(t, s, r, at, q, &a)
+			} else {
+				r.spend(cells[r.cell:], at, &a)
+			}
+			if !t.simple {
 				t.tally.counters[s.Scope][i].add(a.outcome)
 			}
 		}
 	}
 }
 
+// countAside counts for a rejected request what some rules said aside.
+func (t *trial) countAside(q *Request, subjects []*Subject) {
+	var a answer
+	t.spending = true
+	for _, s := range subjects {
+		l := &t.lists.of[s.Scope]
+		at := s.atLocked(t.now)
+		from, to := l.group(t.class, q.Room)
+		for i := from; i < to; i++ {
+			if r := l.rules[i]; !l.grouped || r.matches(t.class, q.Room) {
+				if t.ask(s, r, at, q, &a); a.outcome == outcomeExempt || a.outcome == outcomeShadowReject {
+					t.tally.counters[s.Scope][i].add(a.outcome)
+				}
+			}
+		}
+	}
+}
+
 func (t *trial) decision(d *Decision) {
-	d.Verdict, d.Delay = t.verdict, t.delay
+	d.Verdict, d.Delay, d.At = t.verdict, t.delay, max(t.now, t.at)
 	if t.decider != nil {
 		d.Scope, d.Rule = t.decider.scope, t.decider.name
 	}
 	switch {
 	case t.verdict == Reject:
-		d.RetryAfter = t.wait
+		d.RetryAfter, d.Unavailable = t.wait, t.away
 	case t.decider == nil:
 		d.Counted = t.counted
 	default:

@@ -1,0 +1,91 @@
+package limit
+
+import (
+	"context"
+	"time"
+)
+
+// How often a shard is asked how it is, the sooner the more is wrong, and how
+// often this node looks at its peers. What it saw is good for stillReachable:
+// a process that was paused for longer must look again.
+const (
+	beatEvery      = 500 * time.Millisecond
+	beatWhenFailed = 100 * time.Millisecond
+	lookEvery      = 200 * time.Millisecond
+	stillReachable = 500 * time.Millisecond
+)
+
+// beat finds out that a shard is away though nobody asks it, that it is back,
+// and that it is another than before.
+func (l *lane) beat(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	life := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-l.doubt:
+		}
+		next := beatEvery
+		if !l.ask(ctx, &life) {
+			next = beatWhenFailed
+		}
+		timer.Reset(next)
+	}
+}
+
+// ask asks the shard for its life and reports whether it answered.
+func (l *lane) ask(ctx context.Context, life *string) bool {
+	done, err := l.health.probe()
+	if err != nil {
+		return false
+	}
+	within, cancel := context.WithTimeout(ctx, l.cluster.patience())
+	now, err := l.cluster.cfg.Store.Beat(within, l.shard)
+	cancel()
+	if ctx.Err() != nil {
+		err = nil // this node ends, not the shard
+	} else if err == nil {
+		l.noteLife(life, now)
+	}
+	done(err) // last: nobody calls a shard that is back before its life is known
+	l.cluster.count.calls(opOther, err)
+	return err == nil
+}
+
+// noteLife begins a new life when the shard says another word than last time.
+func (l *lane) noteLife(was *string, now string) {
+	if *was != "" && now != *was {
+		l.changed.Store(int64(max(l.cluster.cfg.Clock(), 1)))
+		l.life.Add(1)
+	}
+	*was = now
+}
+
+// watch keeps what is known of the peers.
+func (c *Cluster) watch() {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-c.ctx.Done():
+			return
+		case <-tick.C:
+			c.lookAround()
+		}
+	}
+}
+
+func (c *Cluster) lookAround() {
+	nodes := 1
+	if peers := c.cfg.Peers; peers != nil {
+		now := c.cfg.Clock()
+		if peers.Reachable() {
+			c.reachable.Store(int64(now.Add(stillReachable)))
+		}
+		nodes = max(peers.Count(), 1)
+	}
+	c.nodes.Store(int64(nodes))
+}

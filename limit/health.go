@@ -1,0 +1,174 @@
+package limit
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+)
+
+// errAway is the Err of a call that was not made, because the shard is away.
+var errAway = errors.New("limit: the store is away")
+
+// health is what a lane knows of its shard: a breaker, which gobreaker keeps
+// by generations, so that an answer from before an outage does not end it, and
+// since when there is an outage.
+type health struct {
+	cluster *Cluster
+	shard   string
+	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
+
+	// away is whether the breaker is not closed. down is the instant of the
+	// first failure of the present outage, 0 while there is none.
+	away atomic.Bool
+	down atomic.Int64
+
+	mu     sync.Mutex    // a leaf
+	up     Instant       // of the first success since the last failure, 0 for none
+	broken bool          // the shard is away, and that was told
+	since  Instant       // when it was found away
+	total  time.Duration // of times away that are over
+	reason string
+}
+
+const (
+	// tripAfter failures in a row open a breaker; probeAfter it lets one call
+	// through to find out.
+	tripAfter  = 3
+	probeAfter = 400 * time.Millisecond
+	// calm is how long a shard must answer before a failure begins another
+	// outage, so that one that comes and goes is not open over and over.
+	calm = 10 * time.Second
+)
+
+func newHealth(c *Cluster, shard string) *health {
+	h := &health{cluster: c, shard: shard}
+	h.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+		MaxRequests: 1,
+		Timeout:     probeAfter,
+		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= tripAfter },
+		OnStateChange: func(_ string, _, to gobreaker.State) {
+			h.away.Store(to != gobreaker.StateClosed)
+		},
+	})
+	return h
+}
+
+// allow asks whether a call may be made; done is told how it ended.
+func (h *health) allow() (done func(error), err error) {
+	if h.away.Load() {
+		return nil, errAway
+	}
+	return h.probe()
+}
+
+// probe asks whether a call may be made to find out how the shard is: while it
+// is away, one now and then.
+func (h *health) probe() (done func(error), err error) {
+	report, err := h.breaker.Allow()
+	if err != nil {
+		return nil, errAway
+	}
+	return func(err error) {
+		was := h.away.Load()
+		h.note(err)
+		report(err)
+		h.tell(was, err)
+	}, nil
+}
+
+// note keeps the instant of the first failure. It runs before the breaker
+// hears of it, so that a rule that finds the shard away knows since when.
+func (h *health) note(err error) {
+	now := h.cluster.cfg.Clock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case err == nil && h.up == 0:
+		h.up = now
+	case err == nil:
+	case h.down.Load() == 0 || h.up != 0 && now.Sub(h.up) >= calm:
+		h.down.Store(int64(max(now, 1)))
+		h.up = 0
+	default:
+		h.up = 0
+	}
+}
+
+// tell logs the beginning and the end of an outage.
+func (h *health) tell(was bool, err error) {
+	if h.away.Load() == was {
+		return
+	}
+	now := h.cluster.cfg.Clock()
+	h.mu.Lock()
+	begins := h.away.Load() && !h.broken
+	ends := !h.away.Load() && h.broken
+	span := now.Sub(h.since)
+	switch {
+	case begins:
+		h.broken, h.since, h.reason = true, now, reasonOf(err)
+	case ends:
+		h.broken, h.total, h.reason = false, h.total+span, ""
+	}
+	h.mu.Unlock()
+	log := h.cluster.cfg.Log
+	switch {
+	case log == nil:
+	case begins:
+		log.Warn("shared quotas: the store is away, rules go by on_outage", slog.String("shard", h.shard), slog.Any("err", err))
+	case ends:
+		log.Info("shared quotas: the store is back", slog.String("shard", h.shard), slog.Duration("after", span))
+	}
+}
+
+// state is the breaker's.
+func (h *health) state() BreakerState {
+	switch h.breaker.State() {
+	case gobreaker.StateOpen:
+		return BreakerOpen
+	case gobreaker.StateHalfOpen:
+		return BreakerProbing
+	}
+	return BreakerClosed
+}
+
+// degraded tells whether the shard is away, for how long and why, and how long
+// it was in all.
+func (h *health) degraded() (away bool, age time.Duration, reason string, total time.Duration) {
+	now := h.cluster.cfg.Clock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.broken {
+		return false, 0, "", h.total
+	}
+	age = now.Sub(h.since)
+	return true, age, h.reason, h.total + age
+}
+
+// reasonOf is a word or two for people; the log has the whole error.
+func reasonOf(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "no answer in time"
+	}
+	return err.Error()
+}
+
+// verdictOf is what a batch says of its shard: it is at fault when no call
+// succeeded. A key that alone gives errors is no outage of the others.
+func verdictOf(calls []*Call) error {
+	var first error
+	for _, c := range calls {
+		if c.Err == nil || errors.Is(c.Err, ErrStale) {
+			return nil
+		}
+		if first == nil {
+			first = c.Err
+		}
+	}
+	return first
+}
