@@ -13,9 +13,9 @@ const (
 	minDeflateGain  = 8   // the deflated payload is smaller by one part in so many, or the frame stays as it is
 )
 
-// deflateLevel is klauspost's highest level without lazy matching: next to the levels below it a per cent fewer bytes at
-// the same time, next to those above half the time for half a per cent more bytes; next to compress/flate at its own level
-// 6 a quarter of the time for two per cent more.
+// deflateLevel is klauspost's highest level without lazy matching. A tick of 8 danmaku (1.1 KB), found with cold caches as
+// it is between two loops over the viewers, takes it 39 µs to 0.412 of the bytes; level 1 takes 29 µs to 0.428, level 7
+// 60 µs to 0.410, and compress/flate 61 µs to 0.423 at its level 1, 86 µs to 0.412 at 6. See docs/performance.md.
 const deflateLevel = 6
 
 // deflater is a compressor with its output. It weighs a megabyte, so there are as many as frames are made at a time.

@@ -56,12 +56,9 @@ type Config struct {
 
 	// Tick is the shortest time between two flushes of a room. Default 25 ms.
 	Tick time.Duration
-	// DeflateFrom is how many members must take deflated frames before a room makes them; with fewer, making one costs
-	// more than writing it. Default 8.
+	// DeflateFrom is how many members must take deflated frames before a room makes them, and gathers longer for a frame
+	// while much is said, so that it deflates better. Making one costs about as much as writing it to four. Default 16.
 	DeflateFrom int
-	// GatherFrom is how many members must take deflated frames before the room gathers longer for a frame while much is
-	// said, so that it deflates better. Default 50.
-	GatherFrom int
 	// GatherTick is the longest that it then gathers; at Tick or below it never does. Default 100 ms.
 	GatherTick time.Duration
 	// HistoryCount is how many danmaku a joining member is shown. Default 50.
@@ -105,8 +102,7 @@ func (c Config) withDefaults() Config {
 	set(&c.MaxRooms, 20_000)
 	set(&c.MaxUsers, 250_000)
 	set(&c.MaxText, protocol.MaxTextGraphemes)
-	set(&c.DeflateFrom, 8)
-	set(&c.GatherFrom, 50)
+	set(&c.DeflateFrom, 16)
 	set(&c.HistoryCount, 50)
 	set(&c.AnswersKept, 64)
 	set(&c.ResumeGifts, 500)
@@ -164,7 +160,7 @@ func (c Config) Validate() error {
 		field string
 		value int
 	}{
-		{"MaxRooms", c.MaxRooms}, {"MaxUsers", c.MaxUsers}, {"MaxText", c.MaxText}, {"DeflateFrom", c.DeflateFrom}, {"GatherFrom", c.GatherFrom}, {"HistoryCount", c.HistoryCount},
+		{"MaxRooms", c.MaxRooms}, {"MaxUsers", c.MaxUsers}, {"MaxText", c.MaxText}, {"DeflateFrom", c.DeflateFrom}, {"HistoryCount", c.HistoryCount},
 		{"AnswersKept", c.AnswersKept}, {"ResumeGifts", c.ResumeGifts}, {"Workers", c.Workers},
 	} {
 		if n.value < 1 {

@@ -43,7 +43,7 @@ func (r *Room) noteLocked(now limit.Instant) {
 // gatherLocked is how long a tick is for the sake of deflating; 0 where that makes no difference.
 func (r *Room) gatherLocked() time.Duration {
 	cfg := &r.hub.cfg
-	if r.audience.deflating < cfg.GatherFrom || r.tick.pace.takes(worthGathering) > cfg.GatherTick {
+	if r.audience.deflating < cfg.DeflateFrom || r.tick.pace.takes(worthGathering) > cfg.GatherTick {
 		return 0
 	}
 	return min(r.tick.pace.takes(gathered), cfg.GatherTick)

@@ -41,9 +41,9 @@ func TestBytesPerDanmaku(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	measure := func(t *testing.T, perSecond float64, gatherFrom int) (got wire) {
+	measure := func(t *testing.T, perSecond float64, gatherTick time.Duration) (got wire) {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, newMemoryBus(), func(cfg *Config) { cfg.Gate, cfg.GatherFrom = gateOf(t, unlimited), gatherFrom })
+			w := newWorld(t, newMemoryBus(), func(cfg *Config) { cfg.Gate, cfg.GatherTick = gateOf(t, unlimited), gatherTick })
 			r := rand.New(rand.NewPCG(1, uint64(perSecond)))
 			crowd := w.crowdOf(250, r)
 			talk := func(d time.Duration) {
@@ -61,7 +61,7 @@ func TestBytesPerDanmaku(t *testing.T) {
 		return got
 	}
 	for _, c := range []struct{ perSecond, most float64 }{{10, 1}, {20, 1}, {50, 0.75}, {100, 0.55}, {300, 0.42}, {1000, 0.37}} {
-		gathering, steady := measure(t, c.perSecond, 50), measure(t, c.perSecond, 1<<20)
+		gathering, steady := measure(t, c.perSecond, 0), measure(t, c.perSecond, time.Millisecond)
 		plain := float64(steady.plain) / float64(steady.danmaku)
 		ratio := float64(gathering.deflated) / float64(gathering.danmaku) / plain
 		t.Logf("%4.0f/s: %.0f B plain; every 25 ms: %.1f danmaku per frame, %.2f; gathering: %.1f per frame, %.2f", c.perSecond, plain,

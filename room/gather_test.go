@@ -26,7 +26,7 @@ func TestGather(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, newMemoryBus(), func(cfg *Config) { cfg.Gate, cfg.GatherFrom = gateOf(t, unlimited), c.from })
+				w := newWorld(t, newMemoryBus(), func(cfg *Config) { cfg.Gate, cfg.DeflateFrom = gateOf(t, unlimited), c.from })
 				a := w.join("demo", "a", deflating)
 				w.join("demo", "b")
 				talk := func(n int) {

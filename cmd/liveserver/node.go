@@ -130,7 +130,7 @@ func (n *node) openRooms(ctx context.Context, seed *limit.Spec, reg *prometheus.
 		GuestGifts: n.cfg.Auth.GuestGifts,
 		MaxRooms:   n.cfg.Rooms.Max, MaxText: n.cfg.Rooms.TextGraphemes, Tick: n.cfg.Rooms.Tick, RoomIdle: n.cfg.Rooms.Idle,
 		Heartbeat:   n.cfg.Sessions.Heartbeat,
-		DeflateFrom: n.deflateFrom(), GatherFrom: n.deflateFrom(),
+		DeflateFrom: n.deflateFrom(),
 	})
 	if err != nil {
 		return err

@@ -94,7 +94,7 @@ func Settings() []Setting {
 		{Key: "sessions.write_timeout", Unit: "duration", Default: "10s", into: func(c *Config) any { return &c.Sessions.WriteTimeout },
 			Doc: "How long a viewer may accept no byte before it is cut off as slow."},
 		{Key: "compression", Unit: "off, auto or on", Default: CompressionAuto, into: func(c *Config) any { return &c.Compression },
-			Doc: "permessage-deflate, one deflated frame for all viewers of a room. auto: made for 8 viewers or more that take it; for 50 or more a busy room gathers up to 100ms for a frame. on: the same from the first such viewer."},
+			Doc: "permessage-deflate, one deflated frame for all viewers of a room. auto: where 16 viewers or more take it; a busy room then gathers up to 100ms for a frame. on: the same from the first viewer."},
 		{Key: "drain_timeout", Unit: "duration", Default: "10s", into: func(c *Config) any { return &c.DrainTimeout },
 			Doc: "Over how long sockets are sent away after SIGTERM."},
 		{Key: "print_tokens", Unit: "auto, always or never", Default: PrintAuto, into: func(c *Config) any { return &c.PrintTokens },
