@@ -27,6 +27,7 @@ type Acceptor struct {
 	wheel    *wheel
 	ids      *protocol.MIDs
 	decoders decoders
+	readers  *readers
 	ctx      context.Context // the acceptor's own lifetime, for the lobby's calls
 	cancel   context.CancelFunc
 
@@ -55,6 +56,7 @@ func NewAcceptor(cfg Config, lobby Lobby) (*Acceptor, error) {
 	a := &Acceptor{cfg: cfg.withDefaults(), lobby: lobby, start: time.Now(), ids: protocol.NewMIDs()}
 	a.decoders.accept = websocket.AcceptOptions{Subprotocols: []string{Subprotocol}, OriginPatterns: a.cfg.Origins}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
+	a.readers = newReaders(a.ctx.Done())
 	a.wheel = newWheel(a.cfg.sweepStep())
 	a.sweeper.Go(a.sweep)
 	return a, nil
@@ -193,7 +195,7 @@ func (a *Acceptor) adopt(s *Session, refusal *protocol.Refusal) {
 	case a.draining.Load(): // Shutdown may have listed the sessions before this one
 		s.Close(*a.sendAway(protocol.CloseGoingAway, 0))
 	}
-	go s.run()
+	a.readers.read(s)
 }
 
 // ended forgets a session whose socket is closed.

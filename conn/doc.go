@@ -13,13 +13,16 @@
 //
 // # Concurrency
 //
-// An [Acceptor] and a [Session] are safe for concurrent use. A session has at most one goroutine that reads; it is the only one
-// to call its [Seat], and what it owns passes through Session.mu to the next one when the session rests; [Session.Deliver], [Session.Control], [Session.Open] and [Session.Close] never wait for the peer
-// and never call back, so a room may call them while it holds its own locks. Deliveries of one session keep the order of
-// the calls. Every goroutine is waited for by [Acceptor.Shutdown].
+// An [Acceptor] and a [Session] are safe for concurrent use. At most one goroutine at a time reads for a session; it alone
+// calls the session's [Seat], and what it owns passes through Session.mu to the next one when the session rests. There are
+// as many readers as sessions have input at this moment, so that a seat that takes its time holds nobody up.
+// [Session.Deliver], [Session.Control], [Session.Open] and [Session.Close] never wait for the peer and never call back, so
+// a room may call them while it holds its own locks. Deliveries of one session keep the order of the calls. Every goroutine
+// is waited for by [Acceptor.Shutdown].
 //
-// Lock order: room's locks → Session.mu; Acceptor.mu, wheel.mu, poller.mu and decoders.mu are leaves that are never held together with another
-// lock. Session.mu covers map and slice work, the non-blocking write(2) and shutdown(2), and nothing that can wait.
+// Lock order: room's locks → Session.mu; Acceptor.mu, wheel.mu, poller.mu and decoders.mu are leaves that are never held
+// together with another lock. Session.mu covers map and slice work, the non-blocking write(2) and shutdown(2), and nothing
+// that can wait.
 //
 // # What a slow viewer gets
 //

@@ -111,7 +111,7 @@ func (s *Session) arrived(hup bool) {
 func (s *Session) resumeLocked() {
 	s.parked, s.input, s.dry = false, false, false
 	s.hangup = s.hup
-	go s.run()
+	s.a.readers.read(s)
 }
 
 // past is a deadline that has gone by.

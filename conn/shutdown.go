@@ -28,6 +28,7 @@ func (a *Acceptor) Shutdown(ctx context.Context, window time.Duration) error {
 		a.poller.close()
 	}
 	a.sweeper.Wait()
+	a.readers.live.Wait()
 	return err
 }
 
