@@ -17,6 +17,8 @@ const (
 	settingsStream = "KV_" + settingsBucket
 	nodesBucket    = "liveroom_nodes"
 	rulesStream    = "liveroom_rules"
+	auditStream    = "liveroom_audit"
+	revokedBucket  = "liveroom_revoked"
 )
 
 // Bounds of the streams that have no setting; together with the ledger's they are what the data directory may hold.
@@ -26,6 +28,14 @@ const (
 	settingsBytes = 256 << 20
 	nodesBytes    = 1 << 20
 	rulesBytes    = 256 << 20
+	auditBytes    = 256 << 20
+	revokedBytes  = 64 << 20
+)
+
+// What moderators did is kept for so long, and at most so much of it per room.
+const (
+	auditAge     = 90 * 24 * time.Hour
+	auditPerRoom = 1000
 )
 
 // rulesKept is how many sets of limits the store keeps, the newest.
@@ -37,7 +47,7 @@ const likeLogAge = 5 * time.Minute
 const nodesAge = 7 * 24 * time.Hour
 
 // buckets are handles and stay valid when the streams below them are made anew.
-type buckets struct{ settings, nodes jetstream.KeyValue }
+type buckets struct{ settings, nodes, revoked jetstream.KeyValue }
 
 // openStreams creates what is missing and brings what is there to this configuration.
 func (f *Fabric) openStreams(ctx context.Context) (b buckets, err error) {
@@ -75,6 +85,9 @@ func (f *Fabric) openStreams(ctx context.Context) (b buckets, err error) {
 		Name: rulesStream, Subjects: []string{rulesSubject}, Storage: jetstream.FileStorage, Replicas: replicas,
 		MaxMsgs: rulesKept, MaxBytes: rulesBytes, MaxMsgSize: rulesBytes / rulesKept, AllowDirect: true, DenyDelete: true,
 		RePublish: &jetstream.RePublish{Source: rulesSubject, Destination: rulesNewsSubject, HeadersOnly: true},
+	}, jetstream.StreamConfig{
+		Name: auditStream, Subjects: []string{auditPrefix + "*"}, Storage: jetstream.FileStorage, Replicas: replicas,
+		MaxMsgsPerSubject: auditPerRoom, MaxBytes: auditBytes, MaxAge: auditAge, AllowDirect: true, DenyDelete: true,
 	})
 	if f.server != nil {
 		streams = append(streams, jetstream.StreamConfig{
@@ -100,6 +113,12 @@ func (f *Fabric) openStreams(ctx context.Context) (b buckets, err error) {
 	})
 	if err != nil {
 		return b, fmt.Errorf("bucket %s: %w", nodesBucket, err)
+	}
+	b.revoked, err = f.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+		Bucket: revokedBucket, Storage: jetstream.FileStorage, Replicas: replicas, History: 1, TTL: RevokedFor, MaxBytes: revokedBytes,
+	})
+	if err != nil {
+		return b, fmt.Errorf("bucket %s: %w", revokedBucket, err)
 	}
 	return b, nil
 }

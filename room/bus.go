@@ -56,6 +56,7 @@ type Bus interface {
 	Ledger
 	Archive
 	SettingsStore
+	Auditor
 }
 
 // Publisher is the part of the bus for what is shown and not kept.
@@ -105,6 +106,12 @@ type SettingsStore interface {
 	// PutSettings stores value when the stored revision is still the given one (0: there is none), and returns the new
 	// one; otherwise an error that is [ErrConflict].
 	PutSettings(ctx context.Context, room string, value []byte, revision uint64) (uint64, error)
+}
+
+// Auditor is the part of the bus that remembers who decided what.
+type Auditor interface {
+	// Audit keeps an entry about the room.
+	Audit(ctx context.Context, room string, entry []byte) error
 }
 
 // Errors that a [Bus] tells apart.

@@ -19,6 +19,7 @@ type memoryBus struct {
 	likes    map[string]int64
 	settings map[string]revised
 	ledger   []ledgerEntry
+	audit    []string
 	ids      map[string]uint64
 
 	broken  bool // nothing can be subscribed to
@@ -51,6 +52,16 @@ func newMemoryBus() *memoryBus {
 }
 
 var _ Bus = (*memoryBus)(nil)
+
+func (b *memoryBus) Audit(_ context.Context, room string, entry []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return errDown
+	}
+	b.audit = append(b.audit, room+" "+string(entry))
+	return nil
+}
 
 // set changes how the bus behaves.
 func (b *memoryBus) set(f func(*memoryBus)) {

@@ -38,6 +38,10 @@ func (r *Room) moderate(ctx context.Context, by *Speaker, req *protocol.Request)
 		return protocol.Refuse(req.ID, err)
 	}
 	r.hub.cfg.Metrics.messages[protocol.ClassControl].Inc()
+	r.Audit(ctx, AuditEntry{
+		By: by.who.User, Role: by.who.Role, Action: string(req.Action),
+		User: req.User, Seconds: req.Seconds, Reason: clipReason(req.Reason), MID: req.MID, Text: req.Text,
+	})
 	r.hub.cfg.Log.Info("moderated", "room", r.id, "action", string(req.Action), "by", by.who.User, "user", req.User)
 	return protocol.Ack{ID: req.ID, Code: protocol.OK, TS: r.hub.cfg.Now().UnixMilli()}
 }

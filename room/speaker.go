@@ -16,6 +16,7 @@ type Identity struct {
 	Name    string // as viewers see it
 	Role    protocol.Role
 	Expires time.Time // of the proof; zero: never
+	Proof   uint64    // tells proofs apart, for [Hub.Cut]
 }
 
 // guest reports whether the server named the user itself.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"liveroom/fanout"
+	"liveroom/internal/api"
 	"liveroom/protocol"
 	"liveroom/room"
 )
@@ -48,6 +49,24 @@ func (b bus) Recent(ctx context.Context, id string, since time.Time, limit int) 
 func (b bus) PutSettings(ctx context.Context, id string, value []byte, revision uint64) (uint64, error) {
 	next, err := b.Fabric.PutSettings(ctx, id, value, revision)
 	return next, busError(err)
+}
+
+// auditTrail lets the API read what the fabric keeps.
+type auditTrail struct{ *fanout.Fabric }
+
+var _ api.Audit = auditTrail{}
+
+// AuditOf implements [api.Audit].
+func (t auditTrail) AuditOf(ctx context.Context, id string, before uint64, limit int) ([]api.Audited, error) {
+	kept, err := t.Fabric.AuditOf(ctx, id, before, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]api.Audited, len(kept))
+	for i, k := range kept {
+		out[i] = api.Audited{Seq: k.Seq, Entry: k.Entry}
+	}
+	return out, nil
 }
 
 func busError(err error) error {

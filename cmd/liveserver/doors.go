@@ -44,7 +44,7 @@ func (n *node) openDoors(certificate *tls.Config, reg *prometheus.Registry) erro
 		nodes = n.askNodes
 	}
 	calls := api.New(api.Config{
-		Hub: n.hub, Ledger: n.fabric, Tokens: n.tokens, Gate: n.gate, ClientAddr: clientAddr, Create: created.admit,
+		Hub: n.hub, Ledger: n.fabric, Audit: auditTrail{n.fabric}, Revoker: n.fabric, Tokens: n.tokens, Gate: n.gate, ClientAddr: clientAddr, Create: created.admit,
 		Origins: n.cfg.Origins, Guests: n.cfg.Auth.Guests, Book: n.book, Preview: n.preview, Guard: func() any { return n.guard.Watching() }, Networks: arrivals.acquire,
 		Nodes: nodes, Log: n.log,
 	})

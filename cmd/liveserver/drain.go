@@ -64,6 +64,7 @@ func (n *node) drain() error {
 	within(closeTimeout, "close rooms", n.hub.Close)
 	n.lag.close()
 	n.book.Close()
+	n.unlearn()
 	within(closeTimeout, "close the store", n.fabric.Close)
 	n.stop()
 	within(closeTimeout, "end the admin listener", n.admin.Shutdown)
@@ -99,6 +100,9 @@ func (n *node) abandon() {
 	}
 	if n.book != nil {
 		n.book.Close()
+	}
+	if n.unlearn != nil {
+		n.unlearn()
 	}
 	if n.fabric != nil {
 		n.logFailure("close the store", n.fabric.Close(ctx))

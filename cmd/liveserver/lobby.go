@@ -58,7 +58,12 @@ func (l *lobby) Hello(ctx context.Context, s *conn.Session, r *protocol.Request)
 		release()
 		return nil, refusal
 	}
-	return &seat{Member: m, release: release}, nil
+	taken := &seat{Member: m, release: release}
+	if l.tokens.Revoked(who) { // since it was verified, and before there was a member to cut
+		taken.Leave()
+		return nil, &protocol.Refusal{Code: protocol.CloseToken, Detail: token.ErrRevoked.Error()}
+	}
+	return taken, nil
 }
 
 // identify reads the hello's token. Without one a guest is made where guests are allowed; a guest's token is renewed.
@@ -98,7 +103,7 @@ func (n *node) verify(roomID, signed string) (room.Identity, *protocol.Error) {
 // identityOf is who a token names, as a room knows somebody. The socket outlives the token by expiryGrace, in which a
 // client can still refresh it.
 func identityOf(i token.Identity) room.Identity {
-	return room.Identity{User: i.User, Name: i.Name, Role: i.Role, Expires: i.Expires.Add(expiryGrace)}
+	return room.Identity{User: i.User, Name: i.Name, Role: i.Role, Expires: i.Expires.Add(expiryGrace), Proof: proofOf(i.ID)}
 }
 
 // expiryGrace equals the leeway that the clocks of platform and server are given when a token is verified.

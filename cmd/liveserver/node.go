@@ -27,6 +27,8 @@ type node struct {
 	log       *slog.Logger
 	ln        *listeners
 	tokens    *token.Authority
+	revoked   token.Revocations
+	unlearn   func() // ends the learning of what is revoked; nil before it began
 	gate      *limit.Gate
 	fabric    *fanout.Fabric
 	recorder  *preview.Recorder
@@ -78,10 +80,13 @@ func start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *node, e
 	if err != nil {
 		return nil, err
 	}
-	if n.tokens, err = token.NewAuthority(background, token.Config{Secret: secret, JWKSURL: cfg.Auth.JWKSURL}, log); err != nil {
+	if n.tokens, err = token.NewAuthority(background, token.Config{Secret: secret, JWKSURL: cfg.Auth.JWKSURL, Revoked: &n.revoked}, log); err != nil {
 		return nil, err
 	}
 	if err = n.openRooms(ctx, seed, reg); err != nil {
+		return nil, err
+	}
+	if err = n.learnRevoked(ctx); err != nil {
 		return nil, err
 	}
 	if err = n.startGuard(background); err != nil {

@@ -30,6 +30,8 @@ type Tokens interface {
 type Config struct {
 	Hub        *room.Hub
 	Ledger     Ledger
+	Audit      Audit
+	Revoker    Revoker
 	Tokens     Tokens
 	Gate       *limit.Gate
 	ClientAddr func(*http.Request) netip.Addr
@@ -52,6 +54,8 @@ type API struct {
 	// Fixed after construction.
 	hub        *room.Hub
 	ledger     Ledger
+	audit      Audit
+	revoker    Revoker
 	tokens     Tokens
 	gate       *limit.Gate
 	clientAddr func(*http.Request) netip.Addr
@@ -78,7 +82,7 @@ const maxCallers = 100_000
 // New returns an API over c.
 func New(c Config) *API {
 	a := &API{
-		hub: c.Hub, ledger: c.Ledger, tokens: c.Tokens, gate: c.Gate, clientAddr: c.ClientAddr, create: c.Create,
+		hub: c.Hub, ledger: c.Ledger, audit: c.Audit, revoker: c.Revoker, tokens: c.Tokens, gate: c.Gate, clientAddr: c.ClientAddr, create: c.Create,
 		origins: c.Origins, guests: c.Guests, book: c.Book, preview: c.Preview, guardState: c.Guard, networks: c.Networks, nodes: c.Nodes, log: c.Log,
 		listing: listing{turn: make(chan struct{}, 1)},
 		keys:    limit.NewTable[string](limit.ScopeKey, maxCallers),

@@ -28,6 +28,7 @@ type loopback struct {
 	settings map[string][]byte
 	revision uint64
 	gifts    []protocol.StoredGift
+	audit    []Audited // newest first
 }
 
 func (b *loopback) Subscribe(_ context.Context, id string, f room.Feed) (room.Opening, func(), error) {
@@ -52,7 +53,20 @@ func (b *loopback) Gift(context.Context, string, uint64) (protocol.StoredGift, e
 	return protocol.StoredGift{}, room.ErrRefused
 }
 func (b *loopback) Recent(context.Context, string, time.Time, int) ([][]byte, error) { return nil, nil }
-func (b *loopback) AddLikes(string, int64) error                                     { return nil }
+func (b *loopback) Audit(_ context.Context, id string, entry []byte) error {
+	b.audit = append([]Audited{{Seq: uint64(len(b.audit) + 1), Entry: entry}}, b.audit...)
+	return nil
+}
+func (b *loopback) AuditOf(_ context.Context, id string, before uint64, limit int) ([]Audited, error) {
+	var out []Audited
+	for _, k := range b.audit {
+		if (before == 0 || k.Seq < before) && len(out) < limit {
+			out = append(out, k)
+		}
+	}
+	return out, nil
+}
+func (b *loopback) AddLikes(string, int64) error { return nil }
 func (b *loopback) Settings(_ context.Context, id string) ([]byte, uint64, error) {
 	return b.settings[id], b.revision, nil
 }
@@ -222,7 +236,7 @@ func TestBadRequestsSayWhat(t *testing.T) {
 		{"GET", "/rooms/never-seen", "", "", 404, "room"},
 		{"PUT", "/rooms/demo", admin, `{"slow_mode_ms":-1}`, 400, "slow_mode_ms: allowed is 0 to"},
 		{"GET", "/nothing", "", "", 404, "route"},
-		{"GET", "/rooms/demo/audit", "", "", 404, "route"},
+		{"GET", "/rooms/demo/nothing", "", "", 404, "route"},
 		{"DELETE", "/rooms/demo", admin, "", 405, "method: allowed is GET, PUT"},
 	} {
 		res, body := w.call(c.method, c.path, c.bearer, c.body)

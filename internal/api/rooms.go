@@ -1,8 +1,10 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"liveroom/protocol"
@@ -58,7 +60,28 @@ func (a *API) putRoom(w http.ResponseWriter, r *http.Request, c call) {
 		a.refuse(w, r, err)
 		return
 	}
-	a.withRoom(w, r, c, nil, func(rm *room.Room) *protocol.Error { return s.apply(r, rm) })
+	a.withRoom(w, r, c, nil, func(rm *room.Room) *protocol.Error {
+		if err := s.apply(r, rm); err != nil {
+			return err
+		}
+		rm.Audit(r.Context(), room.AuditEntry{By: c.User, Role: c.Role, Action: "settings", Text: s.String()})
+		return nil
+	})
+}
+
+// String tells what was set, for the audit.
+func (s *settings) String() string {
+	var said []string
+	if s.Title != nil {
+		said = append(said, fmt.Sprintf("title %q", *s.Title))
+	}
+	if s.SlowModeMS != nil {
+		said = append(said, fmt.Sprintf("slow_mode_ms %d", *s.SlowModeMS))
+	}
+	if s.Closed != nil {
+		said = append(said, fmt.Sprintf("closed %t", *s.Closed))
+	}
+	return strings.Join(said, ", ")
 }
 
 func (s *settings) apply(r *http.Request, rm *room.Room) *protocol.Error {

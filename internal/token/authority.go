@@ -20,6 +20,7 @@ type Config struct {
 	Secret  string           // key of HS256; must not be empty
 	JWKSURL string           // key set of RS256 and ES256; "": neither is accepted
 	Now     func() time.Time // nil: time.Now
+	Revoked *Revocations     // nil: nothing is
 }
 
 // Authority verifies and signs tokens.
@@ -30,6 +31,8 @@ type Authority struct {
 	jwks   jwt.Keyfunc
 	parser *jwt.Parser
 	now    func() time.Time
+
+	revoked *Revocations // safe for concurrent use by itself
 }
 
 const (
@@ -52,7 +55,7 @@ func NewAuthority(ctx context.Context, c Config, log *slog.Logger) (*Authority, 
 	if c.Secret == "" {
 		return nil, errors.New("token: a secret is needed")
 	}
-	a := &Authority{secret: []byte(c.Secret), now: c.Now}
+	a := &Authority{secret: []byte(c.Secret), now: c.Now, revoked: c.Revoked}
 	if a.now == nil {
 		a.now = time.Now
 	}

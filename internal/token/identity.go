@@ -18,7 +18,8 @@ type Identity struct {
 	Rooms   []string      // rooms the token is good for; empty: every room
 	Guest   bool          // a viewer that this server named itself
 	Expires time.Time
-	ID      string // jti, "" when the token has none
+	Issued  time.Time // iat, zero when the token has none
+	ID      string    // jti, else a digest of the token; "" before it is signed
 }
 
 // Allows reports whether the token is good for room.

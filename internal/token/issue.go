@@ -39,6 +39,7 @@ func guestName(user string) string {
 
 // RenewGuest signs a known guest's token again, so that it never runs out while the guest keeps coming.
 func (a *Authority) RenewGuest(i Identity) (Identity, string) {
+	i.ID = ""
 	c := a.claims(i, GuestTTL)
 	t := jwt.NewWithClaims(jwt.SigningMethodHS256, c)
 	t.Header["kid"] = kidGuest
@@ -46,7 +47,7 @@ func (a *Authority) RenewGuest(i Identity) (Identity, string) {
 	if err != nil {
 		panic("token: HS256 refused its key: " + err.Error()) // it accepts any bytes
 	}
-	i.Expires = c.ExpiresAt.Time
+	i.Issued, i.Expires, i.ID = c.IssuedAt.Time, c.ExpiresAt.Time, digest(signed)
 	return i, signed
 }
 

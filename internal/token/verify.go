@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
@@ -17,6 +18,7 @@ var (
 	ErrSignature = errors.New("bad signature or unknown key")
 	ErrMalformed = errors.New("not a signed token")
 	ErrClaims    = errors.New("bad claims")
+	ErrRevoked   = errors.New("revoked")
 )
 
 // maxRooms bounds a token's list of rooms.
@@ -56,8 +58,21 @@ func (a *Authority) Verify(signed string) (Identity, error) {
 	if _, critical := t.Header["crit"]; critical { // an extension that must be understood (RFC 7515, section 4.1.11); none is
 		return Identity{}, ErrSignature
 	}
-	return c.identity(isGuest(t))
+	who, err := c.identity(isGuest(t))
+	if err != nil {
+		return who, err
+	}
+	if who.ID == "" {
+		who.ID = digest(signed)
+	}
+	if a.Revoked(who) {
+		return Identity{}, ErrRevoked
+	}
+	return who, nil
 }
+
+// Revoked tells whether an identity that was verified before would not be any more, because it was revoked meanwhile.
+func (a *Authority) Revoked(i Identity) bool { return a.revoked != nil && a.revoked.Revoked(i) }
 
 func reason(err error) error {
 	switch {
@@ -89,8 +104,13 @@ func (c *claims) identity(guest bool) (Identity, error) {
 	case !c.roomsValid():
 		return Identity{}, fmt.Errorf("%w: rooms", ErrClaims)
 	}
+	var issued time.Time
+	if c.IssuedAt != nil {
+		issued = c.IssuedAt.Time
+	}
 	return Identity{
-		User: c.Subject, Name: protocol.CleanName(c.Name, c.Subject), Role: c.Role, Rooms: c.Rooms,
+		Issued: issued,
+		User:   c.Subject, Name: protocol.CleanName(c.Name, c.Subject), Role: c.Role, Rooms: c.Rooms,
 		Guest: guest, Expires: c.ExpiresAt.Time, ID: c.ID,
 	}, nil
 }

@@ -1,0 +1,73 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"liveroom/internal/token"
+	"liveroom/protocol"
+)
+
+// Revoker tells all nodes that a name of package token is not good any more, and returns once that is stored.
+type Revoker interface {
+	Revoke(ctx context.Context, name string, at time.Time) error
+}
+
+// maxTokenID bounds a jti.
+const maxTokenID = 256
+
+type revokeBody struct {
+	User    string `json:"user"`
+	TokenID string `json:"token_id"`
+	Token   string `json:"token"`
+}
+
+// name checks that one thing is to be revoked, and names it.
+func (b *revokeBody) name(tokens Tokens) (name, kind string, err *protocol.Error) {
+	given := 0
+	for _, s := range []string{b.User, b.TokenID, b.Token} {
+		if s != "" {
+			given++
+		}
+	}
+	switch {
+	case given != 1:
+		return "", "", &protocol.Error{Reason: protocol.ReasonBadRequest, Detail: "body: allowed is one of user, token_id and token"}
+	case b.User != "":
+		return token.UserName(b.User), "user", protocol.CheckUser("user", b.User)
+	case len(b.TokenID) > maxTokenID:
+		return "", "", &protocol.Error{Reason: protocol.ReasonTooLong, Detail: "token_id: allowed are at most 256 bytes"}
+	case b.TokenID != "":
+		return token.TokenName(b.TokenID), "token", nil
+	}
+	who, bad := tokens.Verify(b.Token)
+	if bad != nil {
+		return "", "", &protocol.Error{Reason: protocol.ReasonBadRequest, Detail: "token: " + bad.Error()}
+	}
+	return token.TokenName(who.ID), "token", nil
+}
+
+func (a *API) revoke(w http.ResponseWriter, r *http.Request, c call) {
+	var b revokeBody
+	if err := decode(w, r, &b); err != nil {
+		a.refuse(w, r, err)
+		return
+	}
+	name, kind, err := b.name(a.tokens)
+	if err != nil {
+		a.refuse(w, r, err)
+		return
+	}
+	now := time.Now()
+	if fault := a.revoker.Revoke(r.Context(), name, now); fault != nil {
+		a.log.Warn("not revoked", "err", fault)
+		a.refuse(w, r, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: ledgerRetry})
+		return
+	}
+	a.log.Info("revoked", "kind", kind, "user", b.User, "by", c.User)
+	a.write(w, r, struct {
+		Revoked string `json:"revoked"`
+		Time    int64  `json:"time"`
+	}{kind, now.UnixMilli()})
+}
