@@ -1,290 +1,201 @@
 package limit_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"liveroom/limit"
-	"liveroom/limit/internal/ledger"
 )
-
-// link is the way of all nodes to one ledger: it takes half of delay each way,
-// and the test may have it lose what goes there or what comes back.
-type link struct {
-	*ledger.Ledger
-	delay time.Duration
-	calls atomic.Int64
-	draws atomic.Int64
-	users atomic.Int64
-
-	silent   atomic.Bool // nothing arrives
-	deafened atomic.Bool // everything arrives, no answer comes back
-	fail     atomic.Pointer[error]
-}
-
-func newLink(delay time.Duration) *link {
-	return &link{Ledger: ledger.New(time.Now, "a"), delay: delay}
-}
-
-func (l *link) way(ctx context.Context) error {
-	t := time.NewTimer(l.delay / 2)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (l *link) Do(ctx context.Context, calls []*limit.Call) {
-	err := l.do(ctx, calls)
-	for _, c := range calls {
-		if err != nil {
-			c.Reply, c.Err = limit.Reply{}, err
-		}
-	}
-}
-
-func (l *link) do(ctx context.Context, calls []*limit.Call) error {
-	if f := l.fail.Load(); f != nil {
-		return *f
-	}
-	if l.silent.Load() {
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	if err := l.way(ctx); err != nil {
-		return err
-	}
-	for _, c := range calls {
-		l.calls.Add(1)
-		switch {
-		case strings.HasPrefix(c.Key, "lr:{user"):
-			l.users.Add(1)
-		case c.Op == limit.OpDraw:
-			l.draws.Add(1)
-		}
-	}
-	l.Ledger.Do(ctx, calls)
-	if l.deafened.Load() {
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	return l.way(ctx)
-}
-
-func (l *link) Beat(ctx context.Context, shard string) (string, error) {
-	if f := l.fail.Load(); f != nil {
-		return "", *f
-	}
-	if l.silent.Load() || l.deafened.Load() {
-		<-ctx.Done()
-		return "", ctx.Err()
-	}
-	if err := l.way(ctx); err != nil {
-		return "", err
-	}
-	return l.Ledger.Beat(ctx, shard)
-}
-
-// town is some nodes with one store and one clock.
-type town struct {
-	t     testing.TB
-	link  *link
-	clock limit.Clock
-	nodes []*node
-
-	mu   sync.Mutex
-	took []taken
-}
-
-type taken struct {
-	at   limit.Instant
-	cost int64
-}
-
-type node struct {
-	town    *town
-	name    string
-	gate    *limit.Gate
-	cluster *limit.Cluster
-	cut     atomic.Bool // the others do not reach it, nor it them
-	dead    atomic.Bool
-
-	mu       sync.Mutex
-	subjects map[string]*limit.Subject
-}
-
-func newTown(t testing.TB, nodes int, rules string, delay time.Duration) *town {
-	w := &town{t: t, link: newLink(delay), clock: limit.NewClock()}
-	for i := range nodes {
-		w.add(fmt.Sprintf("n%d", i+1), rules)
-	}
-	return w
-}
-
-func (w *town) add(name, rules string) *node {
-	spec, err := limit.Parse([]byte(rules))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	set, err := spec.Compile()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	n := &node{town: w, name: name, gate: limit.NewGate(set, w.clock), subjects: map[string]*limit.Subject{}}
-	n.cluster, err = limit.NewCluster(limit.ClusterConfig{Store: w.link, Node: name, Peers: (*peers)(n), Clock: w.clock})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	n.gate.Share(n.cluster)
-	w.nodes = append(w.nodes, n)
-	return n
-}
-
-// close gives everything back.
-func (w *town) close() {
-	for _, n := range w.nodes {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		n.cluster.Close(ctx)
-		cancel()
-	}
-	if err := w.link.Check(); err != nil {
-		w.t.Error(err)
-	}
-}
-
-// subject returns the node's subject of that name.
-func (n *node) subject(scope limit.Scope, id string) *limit.Subject {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	key := scope.String() + ":" + id
-	if n.subjects[key] == nil {
-		n.subjects[key] = &limit.Subject{Scope: scope}
-	}
-	return n.subjects[key]
-}
-
-// room asks for a danmaku of nobody in particular in a room.
-func (n *node) room(id string, cost int64) limit.Decision {
-	return n.decide(&limit.Request{Action: limit.Danmaku, Room: id, Cost: cost}, n.subject(limit.ScopeRoom, id))
-}
-
-func (n *node) user(id string) limit.Decision {
-	return n.decide(&limit.Request{Action: limit.Danmaku, User: id, Cost: 1}, n.subject(limit.ScopeUser, id))
-}
-
-func (n *node) decide(q *limit.Request, subjects ...*limit.Subject) limit.Decision {
-	d := n.gate.Decide(n.town.clock(), q, subjects...)
-	if d.Verdict == limit.Allow {
-		n.town.mu.Lock()
-		n.town.took = append(n.town.took, taken{d.At, 1})
-		n.town.mu.Unlock()
-	}
-	return d
-}
-
-// admitted is how many were allowed.
-func (w *town) admitted() int64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return int64(len(w.took))
-}
-
-// bound checks that no window held more than burst + rate*w.
-func (w *town) bound(burst, rate int64) {
-	w.t.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	slices.SortFunc(w.took, func(a, b taken) int { return int(a.at - b.at) })
-	// level of a bucket that is never refused: below 0 is over the bound.
-	level, last := burst*int64(time.Second), limit.Instant(0)
-	least := level
-	for _, x := range w.took {
-		level = min(level+rate*int64(x.at-last), burst*int64(time.Second)) - x.cost*int64(time.Second)
-		last = x.at
-		least = min(least, level)
-	}
-	if least < 0 {
-		w.t.Errorf("%d tokens over the bound of %d + %d/s", -least/int64(time.Second)+1, burst, rate)
-	}
-}
-
-// peers is how a node reaches the others.
-type peers node
-
-func (p *peers) alive() []*node {
-	var all []*node
-	for _, n := range p.town.nodes {
-		if !n.dead.Load() && (n == (*node)(p) || !n.cut.Load() && !p.cut.Load()) {
-			all = append(all, n)
-		}
-	}
-	return all
-}
-
-func (p *peers) Count() int      { return max(len(p.alive()), 1) }
-func (p *peers) Reachable() bool { return !p.cut.Load() }
-
-func (p *peers) Recall(ctx context.Context, name, claim string) error {
-	for _, n := range p.town.nodes {
-		switch {
-		case n.name != name:
-		case n.dead.Load():
-			return limit.ErrNoNode
-		case n.cut.Load() || p.cut.Load():
-			<-ctx.Done()
-			return ctx.Err()
-		default:
-			return n.cluster.Recalled(ctx, claim)
-		}
-	}
-	return limit.ErrNoNode
-}
-
-var _ limit.Peers = (*peers)(nil)
-
-var errReadOnly = errors.New("READONLY You can't write against a read only replica.")
 
 const roomRules = `
 rules:
   - {name: danmaku-room, action: danmaku, scope: room, rate: 200, burst: 200, cluster: true}
 `
 
+// Demand over three nodes in several shapes: the bound holds, nothing is left
+// lying, and the store is asked at most 150 times a second.
 func TestClusterSaturated(t *testing.T) {
+	const span = 10 * time.Second
+	shapes := []struct {
+		name string
+		// step is how long a node's asker number i waits at an instant.
+		step func(node, i int, now time.Duration) time.Duration
+		util int64 // percent
+	}{
+		{"even", func(int, int, time.Duration) time.Duration { return 10 * time.Millisecond }, 98},
+		{"barely", func(int, int, time.Duration) time.Duration { return 50 * time.Millisecond }, 98},
+		{"one node has all", func(node, _ int, _ time.Duration) time.Duration {
+			if node > 0 {
+				return time.Hour
+			}
+			return 10 * time.Millisecond
+		}, 98},
+		{"skewed", func(node, _ int, _ time.Duration) time.Duration {
+			return []time.Duration{5 * time.Millisecond, 100 * time.Millisecond, time.Second}[node]
+		}, 98},
+		{"hot node moves", func(node, _ int, now time.Duration) time.Duration {
+			if int(now/time.Second)%3 == node {
+				return 10 * time.Millisecond
+			}
+			return now.Truncate(time.Second) + time.Second - now
+		}, 98},
+		{"flood", func(int, int, time.Duration) time.Duration { return 500 * time.Microsecond }, 98},
+	}
+	for _, shape := range shapes {
+		for _, delay := range []time.Duration{200 * time.Microsecond, 5 * time.Millisecond} {
+			t.Run(shape.name+"/"+delay.String(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newTown(t, 3, roomRules, delay)
+					start := w.clock()
+					var wg sync.WaitGroup
+					for k, n := range w.nodes {
+						for i := range 4 {
+							wg.Go(func() {
+								time.Sleep(time.Duration(k*4+i) * 137 * time.Microsecond)
+								for now := w.clock().Sub(start); now < span; now = w.clock().Sub(start) {
+									n.room("r", 1)
+									time.Sleep(min(shape.step(k, i, now), span))
+								}
+							})
+						}
+					}
+					wg.Wait()
+					w.bound(200, 200)
+					most := 200 + 200*int64(span/time.Second)
+					t.Logf("admitted %d of %d, %.1f draws/s", w.admitted(), most, float64(w.link.draws.Load())/span.Seconds())
+					if w.admitted() < most*shape.util/100 {
+						t.Errorf("admitted %d of %d", w.admitted(), most)
+					}
+					if n := w.link.draws.Load(); n > 150*int64(span/time.Second) {
+						t.Errorf("%d draws", n)
+					}
+					w.close()
+				})
+			})
+		}
+	}
+}
+
+// Fifty times the demand within an instant.
+func TestClusterPulse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t, 3, roomRules, time.Millisecond)
 		start := w.clock()
-		const span = 10 * time.Second
 		var wg sync.WaitGroup
 		for _, n := range w.nodes {
-			for range 4 {
+			wg.Go(func() { n.flood("r", 30*time.Millisecond, start.Add(2*time.Second)) })
+			for range 50 {
 				wg.Go(func() {
-					for w.clock().Sub(start) < span {
-						n.room("r", 1)
-						time.Sleep(10 * time.Millisecond)
-					}
+					time.Sleep(time.Second)
+					n.flood("r", 10*time.Millisecond, start.Add(3*time.Second))
 				})
 			}
 		}
 		wg.Wait()
 		w.bound(200, 200)
-		most := 200 + 200*int64(span/time.Second)
-		t.Logf("admitted %d of %d, %.1f draws/s", w.admitted(), most, float64(w.link.draws.Load())/span.Seconds())
-		if w.admitted() < most*98/100 {
+		t.Logf("admitted %d, %d draws", w.admitted(), w.link.draws.Load())
+		if most := int64(100 + 200 + 2*200); w.admitted() < most*98/100 {
 			t.Errorf("admitted %d of %d", w.admitted(), most)
 		}
-		if n := w.link.draws.Load(); n > 150*int64(span/time.Second) {
-			t.Errorf("%d draws", n)
+		w.close()
+	})
+}
+
+// A quiet room has its whole burst, wherever it is asked for, and a node that
+// is asked while the bucket holds tokens does not refuse.
+func TestClusterWholeBurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t, 3, roomRules, time.Millisecond)
+		var wg sync.WaitGroup
+		for range 200 {
+			wg.Go(func() {
+				if d := w.nodes[1].room("r", 1); d.Verdict != limit.Allow {
+					t.Errorf("refused within the burst: %+v", d)
+				}
+			})
+		}
+		wg.Wait()
+		if d := w.nodes[2].room("r", 1); d.Verdict != limit.Reject || d.RetryAfter <= 0 {
+			t.Errorf("one beyond the burst: %+v", d)
+		}
+		time.Sleep(2 * time.Second)
+		for i := range 100 {
+			if d := w.nodes[i%3].room("r", 1); d.Verdict != limit.Allow {
+				t.Fatalf("message %d: refused though the bucket holds tokens: %+v", i, d)
+			}
+		}
+		w.bound(200, 200)
+		w.close()
+	})
+}
+
+// A message that the user's bucket refuses costs the room nothing and asks
+// nobody.
+func TestClusterAllOrNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t, 1, roomRules+`
+  - {name: danmaku-conn, action: danmaku, scope: conn, rate: 1, burst: 1}
+`, time.Millisecond)
+		n := w.nodes[0]
+		conn := &limit.Subject{Scope: limit.ScopeConn}
+		q := &limit.Request{Action: limit.Danmaku, Room: "r"}
+		if d := n.decide(q, conn, n.subject(limit.ScopeRoom, "r")); d.Verdict != limit.Allow {
+			t.Fatalf("the first: %+v", d)
+		}
+		calls := w.link.calls.Load()
+		for range 50 {
+			if d := n.decide(q, conn, n.subject(limit.ScopeRoom, "r")); d.Verdict != limit.Reject || d.Rule != "danmaku-conn" {
+				t.Fatalf("have %+v", d)
+			}
+		}
+		if more := w.link.calls.Load() - calls; more != 0 {
+			t.Errorf("refusals made %d calls", more)
+		}
+		w.close()
+	})
+}
+
+// What is drawn and then not wanted goes back before it expires.
+func TestClusterGivesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t, 2, roomRules, time.Millisecond)
+		n := w.nodes[0]
+		n.flood("r", 8*time.Millisecond, w.clock().Add(time.Second))
+		time.Sleep(time.Second)
+		s := n.cluster.Stats()
+		if s.Returned == 0 || s.Expired != 0 {
+			t.Errorf("returned %d, expired %d", s.Returned, s.Expired)
+		}
+		if held := w.key("danmaku-room").Outstanding; held != 0 {
+			t.Errorf("%d still out", held)
+		}
+		draws := w.link.draws.Load()
+		time.Sleep(5 * time.Second)
+		if more := w.link.draws.Load() - draws; more != 0 {
+			t.Errorf("%d draws at rest", more)
+		}
+		if s.Granted != s.Used+s.Returned+s.Expired {
+			t.Errorf("granted %d, used %d, returned %d, expired %d", s.Granted, s.Used, s.Returned, s.Expired)
+		}
+		w.close()
+	})
+}
+
+// A full subject of a room may be forgotten only when the store forgets it, too.
+func TestClusterForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t, 1, roomRules, time.Millisecond)
+		n := w.nodes[0]
+		n.room("r", 1)
+		time.Sleep(time.Second)
+		if n.subject(limit.ScopeRoom, "r").Full(w.clock()) {
+			t.Error("forgets what the store still counts")
+		}
+		time.Sleep(20 * time.Second)
+		if !n.subject(limit.ScopeRoom, "r").Full(w.clock()) {
+			t.Error("keeps what the store has forgotten")
 		}
 		w.close()
 	})
