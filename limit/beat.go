@@ -50,7 +50,11 @@ func (l *lane) ask(ctx context.Context, life *string) bool {
 	} else if err == nil {
 		l.noteLife(life, now)
 	}
+	was := l.health.away.Load()
 	done(err) // last: nobody calls a shard that is back before its life is known
+	if was && !l.health.away.Load() {
+		l.tellDebts()
+	}
 	l.cluster.count.calls(opOther, err)
 	return err == nil
 }

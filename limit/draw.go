@@ -21,8 +21,9 @@ func (p *lease) prepare(l *lane, now Instant, c *Call) bool {
 	p.planned = 0
 	p.catchUpLocked()
 	p.inHandLocked(now)
+	p.oweLocked(now)
 	*c = Call{Key: p.key, Tiers: p.rule.shared.terms, Lease: 2 * p.cluster.cfg.Lease}
-	if !p.aimLocked(now, c) {
+	if !p.aimLocked(l, now, c) {
 		p.wakeLocked()
 		return false
 	}
@@ -39,7 +40,7 @@ func (p *lease) prepare(l *lane, now Instant, c *Call) bool {
 }
 
 // aimLocked chooses the operation; false means that none is needed.
-func (p *lease) aimLocked(now Instant, c *Call) bool {
+func (p *lease) aimLocked(l *lane, now Instant, c *Call) bool {
 	switch {
 	case p.reset:
 		p.reset = false
@@ -48,6 +49,8 @@ func (p *lease) aimLocked(now Instant, c *Call) bool {
 	case p.claim.state == claimGiving:
 		p.giveCallLocked(c)
 		return true
+	case l.health.settles(now) && p.claim.state != claimMine:
+		return p.drawLocked(now, c)
 	case p.claimsLocked() && (p.claim.state == claimMine || p.claim.state == claimNone && !p.gone):
 		p.claimCallLocked(now, c)
 		return true
@@ -61,7 +64,7 @@ func (p *lease) drawLocked(now Instant, c *Call) bool {
 	p.unheardLocked(now)
 	p.demand.measure(now)
 	want := p.wantLocked()
-	if p.gone || p.cluster.closing.Load() {
+	if p.gone || p.cluster.closing.Load() || p.outLocked(now) {
 		want, p.wants = 0, wants{}
 	}
 	back := false

@@ -24,8 +24,10 @@ type health struct {
 
 	// away is whether the breaker is not closed. down is the instant of the
 	// first failure of the present outage, 0 while there is none.
+	// back is when the last outage ended.
 	away atomic.Bool
 	down atomic.Int64
+	back atomic.Int64
 
 	mu     sync.Mutex    // a leaf
 	up     Instant       // of the first success since the last failure, 0 for none
@@ -43,6 +45,9 @@ const (
 	// calm is how long a shard must answer before a failure begins another
 	// outage, so that one that comes and goes is not open over and over.
 	calm = 10 * time.Second
+	// settling is how long after an outage the nodes go on with their parts:
+	// until each has noticed and has told the store what it spent.
+	settling = time.Second
 )
 
 func newHealth(c *Cluster, shard string) *health {
@@ -52,6 +57,9 @@ func newHealth(c *Cluster, shard string) *health {
 		Timeout:     probeAfter,
 		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= tripAfter },
 		OnStateChange: func(_ string, _, to gobreaker.State) {
+			if to == gobreaker.StateClosed {
+				h.back.Store(int64(max(c.cfg.Clock(), 1)))
+			}
 			h.away.Store(to != gobreaker.StateClosed)
 		},
 	})
@@ -124,6 +132,12 @@ func (h *health) tell(was bool, err error) {
 	case ends:
 		log.Info("shared quotas: the store is back", slog.String("shard", h.shard), slog.Duration("after", span))
 	}
+}
+
+// settles tells whether an outage is just over.
+func (h *health) settles(now Instant) bool {
+	back := Instant(h.back.Load())
+	return back != 0 && now.Sub(back) < settling
 }
 
 // state is the breaker's.

@@ -27,7 +27,8 @@ type lane struct {
 
 	mu     sync.Mutex // a leaf, taken under a Subject's mu
 	queue  jobs
-	active int // jobs taken from it that are not settled
+	active int                 // jobs taken from it that are not settled
+	owing  map[*lease]struct{} // have spent while the shard was away
 	closed bool
 }
 

@@ -7,9 +7,24 @@ type outage struct {
 	debt    int64 // shares, of outages that are over; the store is to know
 }
 
-// outLocked tells whether the rule goes by its policy.
-func (p *lease) outLocked() bool {
+// outLocked tells whether the rule goes by its policy: while its shard is away,
+// and while what nodes spent meanwhile is not yet told.
+func (p *lease) outLocked(now Instant) bool {
+	return p.awayLocked() || p.rule.shared.policy != policyClosed && p.lane.health.settles(now)
+}
+
+func (p *lease) awayLocked() bool {
 	return p.lane.health.away.Load() || p.failures >= tripAfter || p.cluster.closing.Load()
+}
+
+// partsLocked is how many parts the bucket has: one for each node alive, and one
+// more while the parts are put together again, for what is on its way.
+func (p *lease) partsLocked() int64 {
+	n := p.cluster.nodes.Load()
+	if !p.awayLocked() {
+		n++
+	}
+	return n
 }
 
 // beginLocked turns the subject's cells into this node's part: of nodes alive
@@ -34,10 +49,11 @@ func (p *lease) beginLocked(s *Subject, now Instant) {
 	setLevel(r.meter, cells, at, min(level, known, units.size))
 }
 
-// endLocked turns what this node's part lacks into a debt, at most what it has
-// spent: the store does not know of that.
-func (p *lease) endLocked(s *Subject, now Instant) {
-	if p.outage == (outage{debt: p.outage.debt}) {
+// oweLocked turns what was spent into a debt that the store is told of, at most
+// what this node's part lacks.
+func (p *lease) oweLocked(now Instant) {
+	s := p.owner
+	if p.outage.spent == 0 || p.awayLocked() || s.gen == nil {
 		return
 	}
 	r, at := p.rule, s.atLocked(now)
@@ -49,7 +65,29 @@ func (p *lease) endLocked(s *Subject, now Instant) {
 		lacks = min(lacks, (lack-1)/p.cluster.nodes.Load()+1)
 	}
 	p.outage.debt = min(p.outage.debt+lacks, p.terms().Size)
-	p.outage.sharing, p.outage.spent = false, 0
+	p.outage.spent = 0
+}
+
+// tellDebts has every lease tell its debt, asked or not, once the shard is back.
+func (l *lane) tellDebts() {
+	l.mu.Lock()
+	owing := l.owing
+	l.owing = nil
+	l.mu.Unlock()
+	for p := range owing {
+		p.owner.mu.Lock()
+		p.planLocked(l.cluster.cfg.Clock())
+		p.owner.mu.Unlock()
+	}
+}
+
+func (l *lane) owes(p *lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.owing == nil {
+		l.owing = map[*lease]struct{}{}
+	}
+	l.owing[p] = struct{}{}
 }
 
 // askOutLocked answers by the rule's policy.
@@ -66,13 +104,13 @@ func (p *lease) askOutLocked(s *Subject, now Instant, at int64, class uint8, cos
 		a.outcome, a.cost, a.wait, a.away = outcomeReject, 0, probeAfter+defaultBudget, true
 		return
 	case policyOpen:
-		if down := Instant(p.lane.health.down.Load()); down == 0 || now.Sub(down) < r.shared.grace {
+		if down := Instant(p.lane.health.down.Load()); p.awayLocked() && (down == 0 || now.Sub(down) < r.shared.grace) {
 			a.by = byGrace
 			return
 		}
 	}
 	p.beginLocked(s, now)
-	part(r, cells, at, cost, floor, p.cluster.nodes.Load(), a)
+	part(r, cells, at, cost, floor, p.partsLocked(), a)
 }
 
 // part asks this node's part of a bucket: every cost times the nodes, but at
@@ -124,13 +162,18 @@ func (p *lease) spendOutLocked(s *Subject, at int64, a *answer) {
 	r := p.rule
 	cells := s.cells[r.cell:]
 	units := r.meter.shares(cells)
+	if p.outage.spent == 0 {
+		if p.lane.owes(p); !p.awayLocked() {
+			p.planLocked(p.nextLocked())
+		}
+	}
 	p.outage.spent = min(p.outage.spent+scale(a.cost*a.unit, r.shared.scale, units.whole, 1), maxShares)
 	take := a.cost * a.unit
 	switch {
 	case a.by == byGrace:
 		take = min(take, max(r.meter.level(cells, at), 0))
 	case r.shared.kind != KindSlots:
-		take = scale(take, p.cluster.nodes.Load(), 1, 0)
+		take = scale(take, p.partsLocked(), 1, 0)
 	}
 	r.meter.take(cells, at, take)
 }

@@ -59,9 +59,10 @@ func (p *lease) askPool(t *trial, s *Subject, at, cost, floor int64, a *answer) 
 		p.demand.asked += need
 	}
 	hold := p.inHandLocked(t.now)
+	p.outage.sharing = p.outage.sharing && p.outLocked(t.now)
 	switch {
 	case hold >= need:
-	case p.outLocked():
+	case p.outLocked(t.now):
 		p.askOutLocked(s, t.now, at, t.class, cost, floor, a)
 		return
 	case t.now < p.dry.recheck && need-hold >= p.dry.least:

@@ -50,7 +50,7 @@ func (h *sharing) claimAllLocked(s *Subject, now Instant) {
 		if r.shared == nil || !r.shared.claims {
 			continue
 		}
-		if p := h.lease(s, r, 0); p.claim.state == claimNone && now >= p.dry.recheck && !p.outLocked() {
+		if p := h.lease(s, r, 0); p.claim.state == claimNone && now >= p.dry.recheck && !p.outLocked(now) {
 			p.planLocked(p.nextLocked())
 		}
 	}

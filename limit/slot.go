@@ -49,7 +49,7 @@ func (p *lease) askSlot(t *trial, s *Subject, at int64, a *answer) {
 		}
 	}
 	switch {
-	case p.outLocked():
+	case p.outLocked(t.now):
 		p.askOutLocked(s, t.now, at, t.class, 1, 0, a)
 	case t.now < p.dry.recheck:
 		a.outcome, a.cost, a.wait = outcomeReject, 0, p.dry.until.Sub(t.now)
@@ -73,7 +73,7 @@ func (p *lease) askedSlot(t *trial, m *slotCall, s *Subject, at int64, a *answer
 		t.at = max(t.at, p.since)
 	case state == slotRefused:
 		a.outcome, a.cost, a.wait = outcomeReject, 0, max(wait, time.Millisecond)
-	case p.outLocked():
+	case p.outLocked(t.now):
 		p.askOutLocked(s, t.now, at, t.class, 1, 0, a)
 	default:
 		p.askLateLocked(t, s, at, 1, 0, a)
