@@ -75,7 +75,7 @@ func (b *bench) open(ctx context.Context) error {
 		encrypted = encrypted || t.Scheme == "https"
 	}
 	b.tokens = &minter{secret: []byte(o.secret), prefix: fmt.Sprintf("lt-%s-", runID()), ttl: o.deadline() + time.Hour}
-	b.dial = &dialer{targets: targets, sources: o.sources, insecureTLS: o.insecure}
+	b.dial = &dialer{targets: targets, sources: o.sources, insecureTLS: o.insecure, compress: o.compress}
 	if b.readers, err = newReaders(o.readers, o.seed, encrypted); err != nil {
 		return err
 	}

@@ -81,6 +81,7 @@ func feedAtRate(ctx context.Context, work chan<- int, first, n int, rate float64
 // open connects session i of this crowd and says hello.
 func (c *crowd) open(ctx context.Context, i int) {
 	s := &session{index: c.first + i, room: uint16(i % len(c.rooms)), stable: c.stable, crowd: c, opened: time.Now()}
+	s.in.deflates = c.dial.compress
 	conn, early, err := c.dial.dial(ctx, i)
 	if err == nil {
 		err = c.hello(s, conn, early)

@@ -19,6 +19,7 @@ type dialer struct {
 	sources     int        // different loopback addresses to connect from; 1: the system's choice
 	readBuffer  int        // receive buffer of the sockets in bytes, 0: the system's choice
 	insecureTLS bool
+	compress    bool // take deflated frames
 }
 
 // dial opens socket i.
@@ -32,7 +33,7 @@ func (d *dialer) dial(ctx context.Context, i int) (conn net.Conn, early []byte, 
 	if target.Scheme == "https" {
 		conn = tls.Client(conn, &tls.Config{ServerName: target.Hostname(), InsecureSkipVerify: d.insecureTLS, NextProtos: []string{"http/1.1"}})
 	}
-	early, err = handshake(conn, target, connectTimeout)
+	early, err = handshake(conn, target, connectTimeout, d.compress)
 	if err != nil {
 		conn.Close()
 		return nil, nil, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -22,6 +23,7 @@ type fakeServer struct {
 	bucket  *sharedBucket      // that danmaku are taken from; nil: none
 	dropOne bool               // one viewer misses the third danmaku and the third gift
 	swap    bool               // one viewer gets two danmaku in the wrong order
+	deflate bool               // every message, for those who take it
 
 	full int64 // more sessions are closed as overloaded; 0: no bound
 
@@ -88,7 +90,11 @@ func (f *fakeServer) room(name string) *fakeRoom {
 }
 
 func (f *fakeServer) serve(w http.ResponseWriter, r *http.Request) {
-	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{subprotocol}, CompressionMode: websocket.CompressionDisabled})
+	mode := websocket.CompressionDisabled
+	if f.deflate {
+		mode = websocket.CompressionNoContextTakeover
+	}
+	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{subprotocol}, CompressionMode: mode, CompressionThreshold: 1})
 	if err != nil {
 		return
 	}
@@ -180,6 +186,9 @@ func (f *fakeServer) handle(r *fakeRoom, m *fakeMember, hello, req *protocol.Req
 	now := time.Now().UnixMilli()
 	ack := protocol.Ack{ID: req.ID, Code: protocol.OK, TS: now}
 	user := protocol.User{ID: "u"}
+	if f.deflate {
+		user.Name = strings.Repeat("ha", 50)
+	}
 	missed := func(third bool) func(*fakeMember) bool {
 		return func(m *fakeMember) bool { return m.victim && third }
 	}

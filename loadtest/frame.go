@@ -17,23 +17,25 @@ var (
 // frameHeader is the head of one frame from the server (RFC 6455, section 5.2).
 type frameHeader struct {
 	fin     bool
-	opcode  byte
-	size    int // of the header, in bytes
-	payload int // bytes
+	opcode  byte // with opDeflated
+	size    int  // of the header, in bytes
+	payload int  // bytes
 }
 
-// readHeader reads the head of b. ok is false while b is too short for it.
-func readHeader(b []byte) (h frameHeader, ok bool, err error) {
+// readHeader reads the head of b. ok is false while b is too short for it. deflates tells that permessage-deflate was agreed.
+func readHeader(b []byte, deflates bool) (h frameHeader, ok bool, err error) {
 	if len(b) < 2 {
 		return h, false, nil
 	}
 	switch {
-	case b[0]&0x70 != 0:
+	case b[0]&0x30 != 0, b[0]&opDeflated != 0 && !deflates:
 		return h, false, errReservedBit
+	case b[0]&opDeflated != 0 && b[0]&^opDeflated != 0x80|opText:
+		return h, false, errDeflatedFragment
 	case b[1]&0x80 != 0:
 		return h, false, errMaskedFrame
 	}
-	h = frameHeader{fin: b[0]&0x80 != 0, opcode: b[0] & 0x0f, size: 2, payload: int(b[1])}
+	h = frameHeader{fin: b[0]&0x80 != 0, opcode: b[0] & (0x0f | opDeflated), size: 2, payload: int(b[1])}
 	switch h.payload {
 	case 126:
 		if len(b) < 4 {
@@ -55,8 +57,9 @@ func readHeader(b []byte) (h frameHeader, ok bool, err error) {
 
 // inbound is one session's half-read frames. What arrives whole is handed on without a copy.
 type inbound struct {
-	partial []byte // the beginning of a frame whose rest has not come
-	message []byte // the fragments of a message whose last has not come
+	deflates bool   // permessage-deflate was agreed; fixed
+	partial  []byte // the beginning of a frame whose rest has not come
+	message  []byte // the fragments of a message whose last has not come
 }
 
 // frameHandler takes a session's complete messages and control frames. The payload is only valid during the call.
@@ -88,7 +91,7 @@ func (in *inbound) feed(data []byte, h frameHandler) error {
 // drain handles whole frames from the head of data and returns what is left.
 func (in *inbound) drain(data []byte, h frameHandler) (rest []byte, err error) {
 	for {
-		head, ok, err := readHeader(data)
+		head, ok, err := readHeader(data, in.deflates)
 		if err != nil {
 			return nil, err
 		}

@@ -134,7 +134,7 @@ func unmask(t *testing.T, b []byte) []byte {
 		t.Fatal("a client must mask its frames")
 	}
 	b[1] &^= 0x80
-	h, ok, err := readHeader(b)
+	h, ok, err := readHeader(b, false)
 	if !ok || err != nil {
 		t.Fatalf("no header: %v", err)
 	}

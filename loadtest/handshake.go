@@ -24,17 +24,22 @@ func (e refusedError) Error() string {
 	return fmt.Sprintf("the upgrade was refused with status %d", e.status)
 }
 
-// handshake upgrades conn (RFC 6455, section 4.1) and returns the bytes that came behind the answer.
-func handshake(conn net.Conn, target *url.URL, timeout time.Duration) (early []byte, err error) {
+// handshake upgrades conn (RFC 6455, section 4.1) and returns the bytes that came behind the answer. deflate asks for
+// permessage-deflate, and fails without.
+func handshake(conn net.Conn, target *url.URL, timeout time.Duration, deflate bool) (early []byte, err error) {
 	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return nil, err
 	}
 	var nonce [16]byte
 	rand.Read(nonce[:])
 	key := base64.StdEncoding.EncodeToString(nonce[:])
+	extensions := ""
+	if deflate {
+		extensions = "Sec-WebSocket-Extensions: " + deflateOffer + "\r\n"
+	}
 	_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
-		"Sec-WebSocket-Key: %s\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: %s\r\n\r\n",
-		target.RequestURI(), target.Host, key, subprotocol)
+		"Sec-WebSocket-Key: %s\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: %s\r\n%s\r\n",
+		target.RequestURI(), target.Host, key, subprotocol, extensions)
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +50,11 @@ func handshake(conn net.Conn, target *url.URL, timeout time.Duration) (early []b
 	}
 	if err := checkUpgrade(resp, key); err != nil {
 		return nil, err
+	}
+	if deflate {
+		if err := checkDeflate(resp); err != nil {
+			return nil, err
+		}
 	}
 	early, _ = br.Peek(br.Buffered())
 	return early, conn.SetDeadline(time.Time{})

@@ -52,6 +52,7 @@ type options struct {
 	churn       float64
 	bound       bound
 	insecure    bool
+	compress    bool
 
 	seed       uint64
 	json       string
@@ -110,6 +111,7 @@ func (o *options) serverFlags(set *flag.FlagSet, urls, admins, pids *string) {
 	set.StringVar(admins, "admin", "", "its admin address, for metrics; several with commas, in the same order")
 	set.StringVar(&o.secret, "secret", "", "its auth.secret, to sign the viewers' tokens; empty: guests, who send no gifts")
 	set.StringVar(pids, "pid", "", "its process, for memory and CPU; several with commas; empty: what its metrics say")
+	set.BoolVar(&o.compress, "compress", false, "take deflated frames, as browsers do, and count the bytes that come")
 	set.BoolVar(&o.insecure, "insecure", false, "accept any TLS certificate")
 	set.IntVar(&o.spawn, "spawn", 0, "start so many nodes instead")
 	set.StringVar(&o.server, "server", "", "the liveserver to start; empty: build it from this module")

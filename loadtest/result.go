@@ -180,6 +180,9 @@ func (r *Result) volumes(m *measured) {
 		}
 		r.Values["messages_per_frame"] = events / float64(m.counted.frames)
 		r.Values["bytes_per_delivery"] = float64(m.counted.bytes) / deliveries
+		if m.counted.saved != 0 {
+			r.Values["deflated_to"] = float64(m.counted.bytes) / float64(m.counted.bytes+m.counted.saved)
+		}
 	}
 }
 

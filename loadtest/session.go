@@ -96,6 +96,8 @@ func (s *session) frame(opcode byte, payload []byte) {
 	switch opcode {
 	case opText:
 		s.sink.message(s, payload)
+	case opText | opDeflated:
+		s.sink.deflated(s, payload)
 	case opPing:
 		s.sink.count.pings++
 		_ = s.wire.write(s.sink.control(opPong, payload)) // a socket that is gone is noticed by its reader

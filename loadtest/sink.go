@@ -10,6 +10,7 @@ import (
 // counters only grow, over all trials of a run.
 type counters struct {
 	frames, bytes int64
+	saved         int64 // bytes that deflated frames would have had more
 	events        [kinds]int64
 	pings         int64
 	unreadable    int64 // frames that were not what the contract says
@@ -31,7 +32,7 @@ func (c *counters) add(d *counters) {
 
 // fields lists all counters.
 func (c *counters) fields() []*int64 {
-	out := []*int64{&c.frames, &c.bytes, &c.pings, &c.unreadable, &c.skew, &c.likes, &c.likeFalls, &c.missed, &c.answeredTwice, &c.tooLate}
+	out := []*int64{&c.frames, &c.bytes, &c.saved, &c.pings, &c.unreadable, &c.skew, &c.likes, &c.likeFalls, &c.missed, &c.answeredTwice, &c.tooLate}
 	for i := range c.events {
 		out = append(out, &c.events[i])
 	}
@@ -43,10 +44,11 @@ func (c *counters) fields() []*int64 {
 type sink struct {
 	mu sync.Mutex // guards everything below; never taken while another sink's is held
 
-	now     time.Time // of the read that is being handled
-	digests digests
-	single  digest // of the frame that is for one session alone
-	pong    *writer
+	now        time.Time // of the read that is being handled
+	digests    digests
+	inflations inflations
+	single     digest // of the frame that is for one session alone
+	pong       *writer
 
 	trial     *trial
 	delivered []uint32 // by attempt of trial: how many stable sessions got it

@@ -50,7 +50,7 @@ func slow(ctx context.Context, b *bench) error {
 // withFrozen calls f while -frozen more viewers are in the room and read nothing.
 func (b *bench) withFrozen(ctx context.Context, f func(*crowd) error) error {
 	c := b.crowd(b.o.frozen, false)
-	c.dial = &dialer{targets: b.dial.targets, sources: b.dial.sources, readBuffer: frozenBuffer, insecureTLS: b.dial.insecureTLS}
+	c.dial = &dialer{targets: b.dial.targets, sources: b.dial.sources, readBuffer: frozenBuffer, insecureTLS: b.dial.insecureTLS, compress: b.dial.compress}
 	defer c.disperse(context.WithoutCancel(ctx), func(int) farewell { return hangUp }, 0)
 	if err := c.connect(ctx, b.o.frozen, b.o.connectRate); err != nil {
 		return err

@@ -78,6 +78,9 @@ func (r *Result) deliveryLines(w io.Writer) {
 	fmt.Fprintf(w, "volume: %s deliveries/s in %s frames/s, %.3g events per frame, %.0f payload bytes per delivery\n",
 		formatCount(r.Values["deliveries_per_second"]), formatCount(r.Values["frames_per_second"]),
 		r.Values["messages_per_frame"], r.Values["bytes_per_delivery"])
+	if v, ok := r.Values["deflated_to"]; ok {
+		fmt.Fprintf(w, "compression: deflated to %.1f %% of the payload\n", 100*v)
+	}
 	if b := r.Bound; b != nil && b.Used > 0.01 && r.Quota == nil { // the bench rules' bound is no bound
 		fmt.Fprintf(w, "quota: %d admitted of %d allowed by %d/s + %d (%.1f %%); worst window %d over\n",
 			b.Admitted, b.Allowed, b.Rate, b.Burst, 100*b.Used, b.Excess)

@@ -80,7 +80,7 @@ func (t *teams) sessions() []*session {
 // crowdAt connects n viewers to one node; change may alter the crowd before.
 func (b *bench) crowdAt(ctx context.Context, target *url.URL, n int, stable bool, change func(*crowd)) (*crowd, error) {
 	c := b.crowd(n, stable)
-	c.dial = &dialer{targets: []*url.URL{target}, sources: b.dial.sources, insecureTLS: b.dial.insecureTLS}
+	c.dial = &dialer{targets: []*url.URL{target}, sources: b.dial.sources, insecureTLS: b.dial.insecureTLS, compress: b.dial.compress}
 	if change != nil {
 		change(c)
 	}

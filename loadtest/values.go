@@ -57,6 +57,7 @@ func quantities() []quantity {
 		quantity{"frames_per_second", inCount, false, "frames read by all viewers"},
 		quantity{"messages_per_frame", inCount, true, "events in an average frame"},
 		quantity{"bytes_per_delivery", inBytes, false, "payload bytes per event read"},
+		quantity{"deflated_to", inShare, false, "-compress: payload bytes that came, of what they inflated to"},
 		quantity{"server_cpu", inShare, false, "of one core, mean while measured, all nodes"},
 		quantity{"load_cpu", inShare, false, "of one core, this tool"},
 		quantity{"other_cpu", inShare, false, "of one core, everything else on this machine: the noise"},
