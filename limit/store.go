@@ -151,7 +151,9 @@ type Call struct {
 	// starts empty, and another node may still hold all of it for a Lease.
 	Lost bool
 	// Steal names an owner that is known to be gone: its bucket is taken as
-	// empty. Free names one that no longer knows the bucket, which was full.
+	// empty. Free names one that does not know the bucket: it gave it back full,
+	// or never heard that its claim was granted; the bucket goes on from the
+	// level of the claim, refilled since.
 	Steal, Free string
 
 	Reply Reply

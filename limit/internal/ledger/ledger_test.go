@@ -183,7 +183,9 @@ func TestStealFree(t *testing.T) {
 	b.want("granted a second later", b.ask(limit.Call{Node: "b", Seq: 2, Ask: 9, Least: 1}).Granted, 1)
 	b.pass(time.Second)
 	b.ask(limit.Call{Op: limit.OpClaim, Node: "b", Seq: 3, Received: 1})
-	b.want("granted of a freed one", b.ask(limit.Call{Node: "a", Seq: 2, Ask: 99, Least: 1, Free: "b"}).Granted, 10)
+	b.pass(3 * time.Second)
+	// Its owner may never have heard of the claim: the bucket is what it was, refilled since, not full.
+	b.want("granted of a freed one", b.ask(limit.Call{Node: "a", Seq: 2, Ask: 99, Least: 1, Free: "b"}).Granted, 4)
 }
 
 func TestOwnedAfterWipe(t *testing.T) {

@@ -113,7 +113,9 @@ func (s *state) enter(c *limit.Call, now int64) bool {
 		// It gave up without telling: it may have spent all until now.
 		s.owner, s.level, s.t = "", 0, now
 	case s.owner == c.Free:
-		s.owner, s.level, s.t = "", s.size*s.den, now
+		// It gave the bucket back full, or never heard that it had it: it goes
+		// on from what it held then, refilled since.
+		s.owner = ""
 	default:
 		return false
 	}
