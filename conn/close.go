@@ -29,6 +29,9 @@ func (s *Session) overflowLocked() {
 	if s.q != nil {
 		s.q.dropControl(s.count)
 	}
+	if e, ok := s.heldLocked(nil); ok {
+		s.count.drop(&e, dropClosed)
+	}
 	r := protocol.Refusal{Code: protocol.CloseSlowConsumer}
 	s.closeLocked(r.Code, closeFrame(r.Code, r.Reason()))
 	s.until = min(s.until, s.a.now()+slowLinger)
@@ -37,6 +40,10 @@ func (s *Session) overflowLocked() {
 // closeLocked sends the close frame behind what must still be sent. code is what the end counts as.
 func (s *Session) closeLocked(code protocol.CloseCode, frame []byte) {
 	if s.closing || s.closed {
+		return
+	}
+	s.releaseLocked()
+	if s.closing { // it did not go
 		return
 	}
 	if s.q != nil {
@@ -150,6 +157,9 @@ func (s *Session) abort() {
 	// From here on nobody writes to the descriptor, so that its number is free for the next one.
 	s.closed, s.closing, s.fd = true, true, -1
 	reset := s.q != nil
+	if e, ok := s.heldLocked(nil); ok {
+		s.count.drop(&e, dropClosed)
+	}
 	if s.q != nil {
 		s.q.dropControl(s.count)
 		s.q.dropData(s.count)

@@ -9,6 +9,11 @@ func (s *Session) Deliver(b *protocol.Broadcast) {
 	f := s.full(b) // may deflate, so not under the lock
 	s.mu.Lock()
 	if s.q == nil && s.opened && s.fd >= 0 && !s.closing && !s.writing {
+		if len(s.held) > 0 {
+			s.deliverHeldLocked(b, f)
+			s.mu.Unlock()
+			return
+		}
 		n, err := writeFD(s.fd, f.Bytes())
 		if n == f.Len() {
 			s.mu.Unlock()
@@ -19,6 +24,7 @@ func (s *Session) Deliver(b *protocol.Broadcast) {
 		s.mu.Unlock()
 		return
 	}
+	s.releaseLocked()
 	ok := s.queueLocked(b, f, nil, false)
 	s.mu.Unlock()
 	if ok {
@@ -74,6 +80,14 @@ func (s *Session) Control(events []byte) {
 	if s.closing || s.closed {
 		return
 	}
+	if both, ok := s.heldLocked(events); ok {
+		e = both
+	}
+	s.controlLocked(e)
+}
+
+// controlLocked sends a frame for this viewer alone.
+func (s *Session) controlLocked(e entry) {
 	if s.q == nil && s.opened && !s.writing && s.directLocked(e) {
 		return
 	}

@@ -141,6 +141,13 @@ func (p *play) answer(*rapid.T) {
 	p.answers++
 }
 
+func (p *play) hold(*rapid.T) {
+	p.s.Hold(protocol.AppendAck(nil, protocol.Ack{ID: fmt.Sprint(p.answers), Code: protocol.OK}, protocol.English))
+	p.answers++
+}
+
+func (p *play) release(*rapid.T) { p.s.Release() }
+
 func (p *play) ping(t *rapid.T) {
 	p.pings++
 	p.c.write(t, masked(opPing, []byte("ping")))
@@ -205,7 +212,7 @@ func TestFramesNeverInterleave(t *testing.T) {
 		p.c.write(t, masked(opText, []byte(`{"op":"hello","id":"1","room":"demo"}`)))
 		p.s = <-n.lobby.arrived
 		t.Repeat(map[string]func(*rapid.T){
-			"deliver": p.deliver, "deliver2": p.deliver, "answer": p.answer, "ping": p.ping, "beat": p.beat, "read": p.read,
+			"deliver": p.deliver, "deliver2": p.deliver, "answer": p.answer, "hold": p.hold, "release": p.release, "ping": p.ping, "beat": p.beat, "read": p.read,
 			"": func(t *rapid.T) {
 				if err := p.s.check(); err != nil {
 					t.Fatal(err)
@@ -220,6 +227,7 @@ func TestFramesNeverInterleave(t *testing.T) {
 			}
 			return
 		}
+		p.s.Release()
 		p.readUntil(t, func() bool {
 			return p.w.danmaku+p.w.missed == p.danmaku && p.w.gift == p.gift && p.w.answers == p.answers && p.w.total == p.total
 		})

@@ -65,6 +65,7 @@ type Session struct {
 	code    protocol.CloseCode
 	until   time.Duration // end of the closing handshake, on the acceptor's clock
 	missed  uint64        // danmaku left out so far
+	held    []byte        // events that go with whatever is sent next
 	parked  bool          // it rests: no goroutine reads
 	input   bool          // it was announced while a goroutine was reading
 	hup     bool          // so was the end of it

@@ -168,6 +168,10 @@ func (s *Session) checkLocked() error {
 	switch {
 	case s.closed:
 		return nil
+	case len(s.held) > maxHeldBytes:
+		return fmt.Errorf("holds %d bytes", len(s.held))
+	case len(s.held) > 0 && s.closing && !s.failed:
+		return errors.New("holds events behind a close frame")
 	case s.q == nil && s.writing:
 		return errors.New("a writer without a queue")
 	case s.q == nil:

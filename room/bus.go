@@ -15,6 +15,8 @@ type Session interface {
 	Open(events []byte)
 	// Deliver hands over a tick.
 	Deliver(*protocol.Broadcast)
+	// Release sends what Hold was given and nothing has taken along.
+	Release()
 	Control
 }
 
@@ -22,6 +24,8 @@ type Session interface {
 type Control interface {
 	// Control hands over events, joined by commas, on the session's own lane: never dropped, closed instead.
 	Control(events []byte)
+	// Hold is Control for what may wait until the next Deliver, Control or Release and go with it.
+	Hold(events []byte)
 	// Close ends the session; only the first call counts.
 	Close(protocol.Refusal)
 }

@@ -40,7 +40,7 @@ func (r *Room) danmaku(now limit.Instant, p *policy, by *Speaker, req *protocol.
 	event := protocol.AppendDanmaku(make([]byte, 0, around+len(m.User.ID)+len(m.User.Name)+len(text)), m)
 	if d.Verdict == limit.Degrade {
 		if by.echo != nil {
-			by.echo.Control(event)
+			by.echo.Hold(event) // the answer takes it along
 		}
 		return protocol.Ack{ID: req.ID, Code: protocol.Degraded, MID: m.MID, TS: m.TS, Err: limited(protocol.ReasonRoomBusy, d)}
 	}

@@ -15,6 +15,8 @@ type printer struct{ flushed chan struct{} }
 
 func (p printer) Open(events []byte)       { fmt.Println("open", protocol.EventTS(events) != 0) }
 func (p printer) Control(events []byte)    { fmt.Printf("control %.24s\n", events) }
+func (p printer) Hold(events []byte)       { fmt.Printf("hold %.24s\n", events) }
+func (p printer) Release()                 {}
 func (p printer) Close(r protocol.Refusal) { fmt.Println("close", r.Reason()) }
 func (p printer) Deliver(b *protocol.Broadcast) {
 	fmt.Println("danmaku in the frame:", b.Count(protocol.ClassDanmaku))

@@ -57,7 +57,25 @@ func (m *Member) Receive(req *protocol.Request) {
 	}
 	by := Speaker{who: m.who.Load(), user: m.user, place: m.place, conn: m.conn, networks: m.networks, addr: m.addr, echo: m.session}
 	// The wait for the ledger has a bound of its own, and a gift is stored also when its sender leaves meanwhile.
-	m.answer(m.room.Handle(context.Background(), &by, req))
+	ack := m.room.Handle(context.Background(), &by, req)
+	if req.Op == protocol.OpDanmaku || req.Op == protocol.OpLike {
+		m.owe(ack)
+		return
+	}
+	m.answer(ack)
+}
+
+// owe answers what may wait. While the node is behind, the answer goes with the room's next flush: a write(2) of its own
+// would cost more than all the rest of a refusal.
+func (m *Member) owe(a protocol.Ack) {
+	if m.room.hub.overload.at.Load() == rungNormal {
+		m.answer(a)
+		return
+	}
+	m.session.Hold(protocol.AppendAck(make([]byte, 0, 128), a, m.lang))
+	m.room.mu.Lock()
+	defer m.room.mu.Unlock()
+	m.room.oweLocked(m)
 }
 
 func (m *Member) answer(a protocol.Ack) {

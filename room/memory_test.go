@@ -117,6 +117,8 @@ type nullSession struct{ delivered int }
 func (s *nullSession) Open([]byte)                 {}
 func (s *nullSession) Deliver(*protocol.Broadcast) { s.delivered++ }
 func (s *nullSession) Control([]byte)              {}
+func (s *nullSession) Hold([]byte)                 {}
+func (s *nullSession) Release()                    {}
 func (s *nullSession) Close(_ protocol.Refusal)    {}
 func (w *world) crowd(room string, n int) []*Member {
 	members := make([]*Member, n)

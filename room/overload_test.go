@@ -232,3 +232,48 @@ func TestOverloadStretchesTicks(t *testing.T) {
 		w.stop()
 	})
 }
+
+// While the node is behind, answers to danmaku and likes go with the room's next flush, whether that shows anything or not;
+// a gift's goes at once.
+func TestOverloadAnswersWithTheNextFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newMemoryBus(), func(c *Config) {
+			c.Gate, c.Lag = gateOf(t, unlimited), func() time.Duration { return lagBehind + time.Millisecond }
+		})
+		v := w.join("demo", "a")
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		frames, acks := v.flushes(), len(v.told("ack"))
+		for i := range 10 {
+			v.Receive(&protocol.Request{Op: protocol.OpLike, ID: fmt.Sprint("first ", i), Count: 1})
+		}
+		synctest.Wait()
+		if n := len(v.told("ack")) - acks; n == 0 {
+			t.Error("after a quiet tick: no answer goes at once")
+		}
+		for i := range 10 {
+			v.Receive(&protocol.Request{Op: protocol.OpDanmaku, ID: fmt.Sprint("then ", i), Text: fmt.Sprint(i)})
+		}
+		v.Receive(&protocol.Request{Op: protocol.OpPing, ID: "p"}) // takes them along
+		v.Receive(&protocol.Request{Op: protocol.OpLike, ID: "last", Count: 1})
+		synctest.Wait()
+		before := len(v.told("ack")) - acks
+		time.Sleep(200*time.Millisecond - 1)
+		synctest.Wait()
+		if n := len(v.told("ack")) - acks; n != before || n < 20 {
+			t.Errorf("%d answers within the tick, %d at its begin", n, before)
+		}
+		time.Sleep(1)
+		synctest.Wait()
+		if n := len(v.told("ack")) - acks; n != 21 {
+			t.Errorf("%d of 21 answers after the tick", n)
+		}
+		if v.flushes() != frames {
+			t.Error("something was shown")
+		}
+		if e := v.give("g", "rose", 1); e.Code != 200 {
+			t.Errorf("gift: %+v", e)
+		}
+		w.stop()
+	})
+}

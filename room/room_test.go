@@ -125,6 +125,7 @@ func (v *viewer) ask(req protocol.Request) event {
 	}
 	before := len(v.told(""))
 	v.Receive(&req)
+	v.Release() // what is held while the node is behind
 	acks := ofKind(v.told("")[before:], "ack")
 	if len(acks) != 1 || acks[0].ID != req.ID {
 		v.w.t.Fatalf("%s %s: want one ack, have %+v", req.Op, req.ID, acks)

@@ -51,6 +51,7 @@ type fakeSession struct {
 	live     lane // Deliver
 	own      lane // Control
 	opened   lane // Open
+	held     lane // Hold
 	closed   *protocol.Refusal
 }
 
@@ -70,6 +71,7 @@ func (s *fakeSession) add(l *lane, array []byte) {
 }
 
 func (s *fakeSession) Deliver(b *protocol.Broadcast) {
+	s.Release()
 	s.add(&s.live, b.Full().Payload())
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +93,21 @@ func (s *fakeSession) deflatedFrames() int {
 	return s.deflated
 }
 
+// Hold keeps events until something else is sent, as conn does.
+func (s *fakeSession) Hold(events []byte) {
+	s.add(&s.held, protocol.NewEventFrame(events).Payload())
+}
+
+// Release implements [Session].
+func (s *fakeSession) Release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.own.frames = append(s.own.frames, s.held.frames...)
+	s.held.frames = nil
+}
+
 func (s *fakeSession) Control(events []byte) {
+	s.Release()
 	s.add(&s.own, protocol.NewEventFrame(events).Payload())
 }
 func (s *fakeSession) Open(events []byte) {

@@ -18,6 +18,7 @@ type tick struct {
 	stamps  []int64       // instants of admission of what is in batch, Unix ms
 	unshown int           // danmaku in batch, which are the newest of the history
 	missed  int           // danmaku that found the batch full
+	owed    []*Member     // who holds answers
 	flushed limit.Instant // when the last flush began
 	took    time.Duration // by the last flush
 	pace    pace          // of what is said
@@ -27,6 +28,7 @@ type tick struct {
 
 	// owned by the runner
 	spare    []int64
+	paid     []*Member
 	snapshot [][]*Member
 	plain    bool // too few of them take deflated frames
 }
@@ -44,6 +46,12 @@ func (r *Room) addLocked(c protocol.Class, event []byte, ts int64) {
 	if ts != 0 {
 		r.tick.stamps = append(r.tick.stamps, ts)
 	}
+	r.pokeLocked(r.tick.flushed.Add(r.tickLengthLocked()))
+}
+
+// oweLocked makes the next flush release what m holds.
+func (r *Room) oweLocked(m *Member) {
+	r.tick.owed = append(r.tick.owed, m)
 	r.pokeLocked(r.tick.flushed.Add(r.tickLengthLocked()))
 }
 
@@ -129,6 +137,8 @@ func (r *Room) turn() (wait time.Duration, more bool) {
 	r.noteLocked(now)
 	batch, stamps, missed := t.batch, t.stamps, t.missed
 	t.batch, t.stamps, t.unshown, t.missed = protocol.Batch{}, t.spare[:0], 0, 0
+	owed := t.owed
+	t.owed, t.paid = t.paid[:0], nil
 	t.flushed, t.sleeps = now, awake
 	r.gifts.shown = r.gifts.last
 	online, showOnline := r.crowd.takeLocked(now, cfg.OnlineEvery)
@@ -147,7 +157,8 @@ func (r *Room) turn() (wait time.Duration, more bool) {
 		batch.Add(protocol.ClassLike, protocol.AppendLike(nil, delta, total))
 	}
 	r.flush(&batch, stamps, now)
-	t.spare = stamps
+	release(owed)
+	t.spare, t.paid = stamps, owed
 
 	r.mu.Lock()
 	r.audience.thaw()
@@ -162,7 +173,7 @@ const never = limit.Instant(math.MaxInt64)
 
 // dueLocked returns when there is something to show, the tick's length aside.
 func (r *Room) dueLocked() limit.Instant {
-	if r.tick.batch.Len() > 0 {
+	if r.tick.batch.Len()+len(r.tick.owed) > 0 {
 		return awake
 	}
 	return min(r.crowd.dueLocked(r.hub.cfg.OnlineEvery), r.likes.dueLocked(r.hub.cfg.LikeEvery))
@@ -219,4 +230,15 @@ func deliverShard(members []*Member, b *protocol.Broadcast) {
 		}
 		runtime.Gosched()
 	}
+}
+
+// release sends what members hold whom the flush has not reached, and forgets them.
+func release(owed []*Member) {
+	for part := range slices.Chunk(owed, yieldEvery) {
+		for _, m := range part {
+			m.session.Release()
+		}
+		runtime.Gosched()
+	}
+	clear(owed)
 }
