@@ -2,6 +2,7 @@ package fanout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -143,6 +144,9 @@ func (a *answering) answer(ctx context.Context, q question) {
 		result = faultFailed
 	}
 	a.f.metrics.answers.WithLabelValues(result).Inc()
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return // the asker's own time-out says it better, and at the same moment
+	}
 	q.reply(body, err)
 }
 

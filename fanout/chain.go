@@ -46,7 +46,7 @@ func (s *Subscription) fill(seq uint64) {
 			// An empty answer comes from a replica that lags behind the one that re-published.
 			s.f.metrics.holes.WithLabelValues("failed").Inc()
 			s.f.log.Warn("gifts are missing and cannot be read yet", "room", s.room, "after", last, "err", err)
-			s.f.requestSweep()
+			s.f.sweepSoon.soon()
 			return
 		}
 		for _, g := range gifts {
@@ -61,6 +61,7 @@ func (s *Subscription) deliver(g protocol.StoredGift) {
 		return
 	}
 	s.lastGift.Store(g.Seq)
+	s.f.known.gift.meet(g.Seq)
 	s.f.metrics.gift.Inc()
 	s.h.Gift(g)
 }

@@ -4,6 +4,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/url"
+	"os"
 	"time"
 
 	"liveroom/protocol"
@@ -16,14 +18,21 @@ type Config struct {
 	NodeID string
 	// DataDir is where the embedded server keeps its streams (in the folder nats). Required without URLs.
 	DataDir string
-	// URLs are NATS servers (2.12 or newer, JetStream on). Empty: a server embedded in this process, no port opened.
+	// URLs are NATS servers (2.12 or newer, JetStream on), of one cluster when there are several: nats:// or tls://, with
+	// user:password@ or token@ before the host where they ask for it. Others of the cluster are found by themselves.
+	// Empty: a server embedded in this process, no port opened.
 	URLs []string
-	// Credentials is a NATS credentials file for URLs. Empty: none, or what the URLs carry.
+	// Credentials is a NATS credentials file for URLs, read at each connecting. Empty: none, or what the URLs carry.
 	Credentials string
-	// TLS is the client configuration for URLs with tls://. Nil: the system's roots.
+	// TLS is the client configuration for URLs, which must then be answered with TLS. Nil: the system's roots, where the
+	// URL or the server asks for TLS.
 	TLS *tls.Config
-	// Replicas of each stored stream, 1 to 5. Default: 1 embedded, else min(3, servers known after connecting).
+	// Replicas of each stream, 1 to 5. Default: 1 embedded, else min(3, servers of the cluster that can hold the streams),
+	// and more as soon as there are more, see [Config.GrowEvery]; never fewer again.
 	Replicas int
+	// Shared says that this node has a quota store that all nodes share. A node without one must be alone on its NATS
+	// servers, else each of them would grant the whole of every quota; see [ErrNotShared].
+	Shared bool
 
 	// GiftRetry is how long a gift's id is remembered, the stream's duplicate window. Default 10 minutes.
 	GiftRetry time.Duration
@@ -59,6 +68,10 @@ type Config struct {
 	// RulesEvery is the period in which the limits in force are compared with the store. Default 1 second.
 	RulesEvery time.Duration
 
+	// GrowEvery is the period in which a cluster that had fewer than three servers is asked whether it can hold more
+	// replicas now. A reconnect asks too. Default 1 minute.
+	GrowEvery time.Duration
+
 	// PendingMessages bounds what waits for one room's handler; beyond it messages are dropped and counted. Default 8192.
 	PendingMessages int
 	// PendingBytes bounds the same in bytes. Default 16 MiB.
@@ -87,6 +100,7 @@ func (c Config) withDefaults() Config {
 	set(&c.ProbeTimeout, 3*time.Second)
 	set(&c.SweepEvery, 10*time.Second)
 	set(&c.RulesEvery, time.Second)
+	set(&c.GrowEvery, time.Minute)
 	if c.GiftBytes == 0 {
 		c.GiftBytes = 4 << 30
 	}
@@ -121,6 +135,16 @@ func (c Config) Validate() error {
 	if len(c.URLs) == 0 && c.DataDir == "" {
 		fault("DataDir", "the embedded NATS server needs a directory")
 	}
+	for i, u := range c.URLs {
+		if why := urlFault(u); why != "" {
+			fault(fmt.Sprintf("URLs[%d]", i), "%s", why) // without the URL: it may carry a password
+		}
+	}
+	if c.Credentials != "" {
+		if _, err := os.ReadFile(c.Credentials); err != nil {
+			fault("Credentials", "%v", err)
+		}
+	}
 	if len(c.URLs) == 0 && (c.Credentials != "" || c.TLS != nil) {
 		fault("Credentials, TLS", "the embedded NATS server has no use for them")
 	}
@@ -137,7 +161,7 @@ func (c Config) Validate() error {
 		{"SettingsAge", c.SettingsAge, time.Minute}, {"LikesGather", c.LikesGather, time.Millisecond},
 		{"StoreTimeout", c.StoreTimeout, time.Millisecond}, {"AnnounceEvery", c.AnnounceEvery, time.Millisecond},
 		{"ProbeEvery", c.ProbeEvery, time.Millisecond}, {"SweepEvery", c.SweepEvery, time.Millisecond},
-		{"RulesEvery", c.RulesEvery, time.Millisecond},
+		{"RulesEvery", c.RulesEvery, time.Millisecond}, {"GrowEvery", c.GrowEvery, time.Millisecond},
 	} {
 		if d.value < d.least {
 			fault(d.field, "want at least %v, have %v", d.least, d.value)
@@ -165,4 +189,20 @@ func (c Config) Validate() error {
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// urlFault says what is wrong with a server's URL, without repeating it.
+func urlFault(raw string) string {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return "not a URL"
+	case u.Scheme != "nats" && u.Scheme != "tls":
+		return "want nats:// or tls://"
+	case u.Hostname() == "":
+		return "no host"
+	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
+		return "want nothing after the port"
+	}
+	return ""
 }

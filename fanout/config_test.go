@@ -47,6 +47,26 @@ func TestEveryFieldIsValidated(t *testing.T) {
 	}
 }
 
+// A fault names its field and shows nothing of a URL, which may carry a password.
+func TestFaultsOfServersAreNamedAndKeepSecrets(t *testing.T) {
+	for _, bad := range []string{
+		"nats://u:hidden@h:port", "http://u:hidden@h:1", "u:hidden@h:4222", "nats://u:hidden@", "nats://u:hidden@h:1/x", "tls://u:hid den@h",
+		"nats://u:hidden@h:1?x=hidden", "hidden",
+	} {
+		err := Config{NodeID: "n1", URLs: []string{"nats://h:4222", bad}}.Validate()
+		if err == nil || !strings.Contains(err.Error(), "URLs[1]:") || strings.Contains(err.Error(), "hid") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+	err := Config{NodeID: "n1", URLs: []string{"nats://h"}, Credentials: "/nonexistent/file"}.Validate()
+	if err == nil || !strings.Contains(err.Error(), "Credentials:") {
+		t.Error(err)
+	}
+	if err := (Config{NodeID: "n1", URLs: []string{"nats://u:p@h:4222", "tls://token@[::1]:1", "nats://h"}}).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestFieldsThatContradict(t *testing.T) {
 	for field, c := range map[string]Config{
 		"GiftAge":          {GiftAge: time.Minute},

@@ -40,8 +40,8 @@ func (f *Fabric) connect(name string) (*nats.Conn, error) {
 			f.metrics.reconnects.Inc()
 			f.setConnected()
 			f.log.Info("nats connection back", "connection", name)
-			f.reopen.Store(true) // a server that was restarted has lost its memory streams, or all
-			f.requestSweep()     // whatever was re-published meanwhile was not heard
+			f.lookAfterStreams() // a server that was restarted has lost its memory streams, or all
+			f.sweepSoon.soon()   // whatever was re-published meanwhile was not heard
 		}),
 	}
 	if f.server != nil {
@@ -105,7 +105,7 @@ func (f *Fabric) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
 	}
 	slow.countDropped()
 	f.log.Warn("room drops messages: its handler is too slow", "room", slow.room)
-	f.requestSweep() // gifts among them are read from the ledger
+	f.sweepSoon.soon() // gifts among them are read from the ledger
 }
 
 // drain lets handlers finish what has arrived, then closes the connection.

@@ -29,21 +29,26 @@ type Fabric struct {
 	roster      *roster
 	likes       *likeBook
 	parcels     *parcels
-	sweepSoon   chan struct{}   // capacity 1
+	known       known
+	rules       atomic.Pointer[RulesRecord] // the newest set that this node has met
+	replicas    atomic.Int64                // of the streams, 0 before they are open
+	sweepSoon   wake
+	careSoon    wake
 	closing     chan struct{}   // closed by Close
 	running     atomic.Bool     // everything above is set
-	reopen      atomic.Bool     // the streams must be looked after
+	reopen      atomic.Int64    // the streams must be looked after: since when, Unix nanoseconds, 0 for no
 	ctx         context.Context // the Fabric's own lifetime: of its loops and of its answers to other nodes
 	stop        context.CancelFunc
 	loops       sync.WaitGroup
 
-	mu     sync.Mutex // taken alone; never held over a call to NATS or to a handler
-	subs   map[string]*Subscription
-	verbs  map[string]*answering
-	rooms  RoomCounts
-	ledger LedgerSize // when last asked
-	stored bool       // it answered then
-	closed bool
+	mu      sync.Mutex // taken alone; never held over a call to NATS or to a handler
+	subs    map[string]*Subscription
+	verbs   map[string]*answering
+	secrets map[string]string // that the nodes agreed on
+	rooms   RoomCounts
+	ledger  LedgerSize // when last asked
+	stored  bool       // it answered then
+	closed  bool
 }
 
 // Open connects, starting the embedded server when there are no URLs, and creates the streams that are missing. ctx
@@ -55,8 +60,8 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Fabric, error) {
 	cfg = cfg.withDefaults()
 	f := &Fabric{
 		cfg: cfg, log: log, metrics: cfg.Metrics,
-		subs: map[string]*Subscription{}, verbs: map[string]*answering{}, likes: newLikeBook(), parcels: newParcels(),
-		sweepSoon: make(chan struct{}, 1), closing: make(chan struct{}),
+		subs: map[string]*Subscription{}, verbs: map[string]*answering{}, secrets: map[string]string{}, likes: newLikeBook(), parcels: newParcels(),
+		sweepSoon: newWake(), careSoon: newWake(), closing: make(chan struct{}),
 	}
 	if err := f.open(ctx); err != nil {
 		f.shut()
@@ -81,7 +86,7 @@ func (f *Fabric) open(ctx context.Context) error {
 	if f.js, err = jetstream.New(f.store, jetstream.WithPublishAsyncTimeout(f.cfg.StoreTimeout)); err != nil {
 		return err
 	}
-	if f.buckets, err = f.openStreams(ctx); err != nil {
+	if f.buckets, err = f.openStore(ctx); err != nil {
 		return err
 	}
 	if err := f.restoreLikes(ctx); err != nil {
@@ -115,10 +120,11 @@ func (f *Fabric) run() error {
 	f.running.Store(true)
 	f.setConnected()
 	f.loops.Go(func() { f.announceLoop(ctx) })
-	f.loops.Go(func() { f.ledgerLoop(ctx) })
 	f.loops.Go(func() { f.probeLoop(ctx) })
-	f.loops.Go(func() { f.sweepLoop(ctx) })
 	f.loops.Go(func() { f.likeLoop(ctx) })
+	f.loops.Go(func() { every(ctx, f.cfg.ProbeEvery, nil, f.measureLedger) })
+	f.loops.Go(func() { every(ctx, f.cfg.SweepEvery, f.sweepSoon, f.sweep) })
+	f.loops.Go(func() { every(ctx, f.cfg.GrowEvery, f.careSoon, f.care) })
 	return nil
 }
 

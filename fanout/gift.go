@@ -53,6 +53,7 @@ func (f *Fabric) storeGift(ctx context.Context, room, id string, event []byte) (
 	if err != nil {
 		return protocol.Receipt{}, fmt.Errorf("%w: %w", storeFailure(err), err)
 	}
+	f.known.gift.meet(ack.Sequence)
 	return protocol.Receipt{Seq: ack.Sequence, Duplicate: ack.Duplicate}, nil
 }
 
@@ -61,11 +62,11 @@ const errCodeDuplicateInProcess = 10158
 
 // storeFailure tells refusals, after which nothing is stored, from silence, after which nobody knows.
 func storeFailure(err error) error {
-	var api jetstream.JetStreamError
-	if errors.As(err, &api) && api.APIError() != nil {
-		if api.APIError().ErrorCode == errCodeDuplicateInProcess {
-			return ErrUnknown
-		}
+	switch code := apiCode(err); code {
+	case 0:
+	case errCodeDuplicateInProcess:
+		return ErrUnknown
+	default:
 		return ErrRefused // the server answered that it did not store
 	}
 	// nats.ErrConnectionClosed is not among them: nats.go returns it for a request whose connection broke under way.

@@ -148,7 +148,7 @@ func TestLastGiftIsFound(t *testing.T) {
 				t.Error("stored twice")
 			}
 		},
-		"by the sweep": func(t *testing.T, f *Fabric) { f.requestSweep() },
+		"by the sweep": func(t *testing.T, f *Fabric) { f.sweepSoon.soon() },
 		"by another's presence": func(t *testing.T, f *Fabric) {
 			last, err := f.LastGift(testContext(t), "demo")
 			if err != nil {

@@ -2,7 +2,6 @@ package fanout
 
 import (
 	"context"
-	"time"
 )
 
 // LedgerSize is the gift ledger's size and the size at which it refuses gifts, in bytes.
@@ -11,6 +10,8 @@ type LedgerSize struct{ Bytes, Limit int64 }
 // nearlyFull is where operators are told.
 func (l LedgerSize) nearlyFull() bool { return l.Bytes > l.Limit/10*8 }
 
+// measureLedger asks the ledger for its size, as often as the probe asks for ourselves, so that an outage shows within a
+// second.
 func (f *Fabric) measureLedger(ctx context.Context) {
 	ctx, cancel := f.storeContext(ctx)
 	defer cancel()
@@ -20,27 +21,13 @@ func (f *Fabric) measureLedger(ctx context.Context) {
 		return
 	}
 	info := s.CachedInfo()
+	f.known.gift.meet(info.State.LastSeq)
 	size := LedgerSize{int64(info.State.Bytes), info.Config.MaxBytes}
 	if wasFull := f.noteLedger(&size); size.nearlyFull() && !wasFull {
 		f.log.Warn("gift ledger is over 80 % full; at 100 % gifts are refused", "bytes", size.Bytes, "limit", size.Limit)
 	}
 	f.metrics.giftBytes.Set(float64(size.Bytes))
 	f.metrics.giftLimit.Set(float64(size.Limit))
-}
-
-// ledgerLoop asks the ledger for its size as often as the probe asks for ourselves, so that an outage shows within a
-// second.
-func (f *Fabric) ledgerLoop(ctx context.Context) {
-	tick := time.NewTicker(f.cfg.ProbeEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			f.measureLedger(ctx)
-		}
-	}
 }
 
 // noteLedger keeps the answer, nil for none, and reports whether the ledger was nearly full before.

@@ -11,7 +11,7 @@ const likeWindow = 2 * time.Minute
 
 // likeBook holds the likes on their way to the store: per room what waits, and one increment whose answer is awaited.
 type likeBook struct {
-	wake chan struct{} // capacity 1: something waits
+	wake wake // something waits
 
 	mu      sync.Mutex
 	tallies map[string]*tally
@@ -33,7 +33,7 @@ type increment struct {
 }
 
 func newLikeBook() *likeBook {
-	return &likeBook{wake: make(chan struct{}, 1), tallies: map[string]*tally{}, totals: map[string]int64{}}
+	return &likeBook{wake: newWake(), tallies: map[string]*tally{}, totals: map[string]int64{}}
 }
 
 func (b *likeBook) add(room string, delta int64) {
@@ -45,10 +45,7 @@ func (b *likeBook) add(room string, delta int64) {
 	}
 	t.waiting += delta
 	b.mu.Unlock()
-	select {
-	case b.wake <- struct{}{}:
-	default:
-	}
+	b.wake.soon()
 }
 
 // take returns one increment per room: the one without an answer again under its id, else what waits under a new id.

@@ -17,6 +17,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(victimDir); dir != "" {
 		victim(dir) // a process of kill_test.go; it never returns
 	}
+	if spec := os.Getenv(serverSpec); spec != "" {
+		serverProcess(spec) // a process of cluster_test.go; it never returns
+	}
 	goleak.VerifyTestMain(m)
 }
 

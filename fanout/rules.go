@@ -2,7 +2,6 @@ package fanout
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -28,14 +27,24 @@ func (f *Fabric) PublishRules(ctx context.Context, payload []byte, after uint64)
 	defer cancel()
 	m := &nats.Msg{Subject: rulesSubject, Data: payload}
 	ack, err := f.js.PublishMsg(ctx, m, jetstream.WithExpectStream(rulesStream), jetstream.WithExpectLastSequence(after), jetstream.WithRetryAttempts(0))
-	var api jetstream.JetStreamError
 	switch {
 	case err == nil:
+		f.knowRules(RulesRecord{Version: ack.Sequence, Payload: payload})
 		return ack.Sequence, nil
-	case errors.As(err, &api) && api.APIError() != nil && api.APIError().ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence:
+	case apiCode(err) == jetstream.JSErrCodeStreamWrongLastSequence:
 		return 0, fmt.Errorf("%w: limits are not at version %d", ErrConflict, after)
 	default:
 		return 0, fmt.Errorf("%w: limits: %w", storeFailure(err), err)
+	}
+}
+
+// knowRules keeps the newest set, for a store that comes back without it.
+func (f *Fabric) knowRules(r RulesRecord) {
+	f.known.rules.meet(r.Version)
+	for old := f.rules.Load(); old == nil || r.Version > old.Version; old = f.rules.Load() {
+		if f.rules.CompareAndSwap(old, &r) {
+			return
+		}
 	}
 }
 
@@ -106,14 +115,8 @@ func (f *Fabric) lastVersion(ctx context.Context) (uint64, error) {
 // The calls come one after the other. A set that was published and replaced between two looks is skipped. News travel
 // at once; a look at the store every [Config.RulesEvery] finds what was lost on the way.
 func (f *Fabric) FollowRules(h func(RulesRecord)) (stop func(), err error) {
-	news := make(chan struct{}, 1)
-	wake := func(*nats.Msg) {
-		select {
-		case news <- struct{}{}:
-		default: // it will look anyway
-		}
-	}
-	sub, err := f.live.Subscribe(rulesNewsSubject, wake)
+	news := newWake()
+	sub, err := f.live.Subscribe(rulesNewsSubject, func(*nats.Msg) { news.soon() })
 	if err != nil {
 		return nil, fmt.Errorf("subscribe to limits: %w", err)
 	}
@@ -130,7 +133,7 @@ func (f *Fabric) FollowRules(h func(RulesRecord)) (stop func(), err error) {
 	}, nil
 }
 
-func (f *Fabric) followRules(ctx context.Context, news <-chan struct{}, h func(RulesRecord)) {
+func (f *Fabric) followRules(ctx context.Context, news wake, h func(RulesRecord)) {
 	tick := time.NewTicker(f.cfg.RulesEvery)
 	defer tick.Stop()
 	var known uint64
@@ -140,6 +143,7 @@ func (f *Fabric) followRules(ctx context.Context, news <-chan struct{}, h func(R
 			switch {
 			case err == nil && ok && r.Version != known:
 				known = r.Version
+				f.knowRules(r)
 				h(r)
 			case err != nil && ctx.Err() == nil:
 				f.log.Warn("limits cannot be read", "err", err)

@@ -50,7 +50,7 @@ func (s *Subscription) receiveSeen(b []byte) {
 		payload, revision, err := s.f.Settings(context.Background(), s.room) // bounded by StoreTimeout
 		if err != nil {
 			s.f.log.Warn("settings changed and cannot be read yet", "room", s.room, "err", err)
-			s.f.requestSweep()
+			s.f.sweepSoon.soon()
 		} else {
 			s.advanceSettings(payload, revision)
 		}

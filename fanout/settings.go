@@ -36,6 +36,7 @@ func (f *Fabric) PutSettings(ctx context.Context, room string, payload []byte, r
 	next, err := f.buckets.settings.Update(ctx, protocol.Token(room), payload, revision)
 	switch {
 	case err == nil:
+		f.known.settings.meet(next)
 		return next, nil
 	case errors.Is(err, jetstream.ErrKeyRevisionMismatch), errors.Is(err, jetstream.ErrKeyExists):
 		return 0, fmt.Errorf("%w: room %s is not at revision %d", ErrConflict, room, revision)

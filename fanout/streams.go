@@ -2,6 +2,7 @@ package fanout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,6 +17,9 @@ const (
 	settingsBucket = "liveroom_settings"
 	settingsStream = "KV_" + settingsBucket
 	nodesBucket    = "liveroom_nodes"
+	nodesStream    = "KV_" + nodesBucket
+	clusterBucket  = "liveroom_cluster"
+	clusterStream  = "KV_" + clusterBucket
 	rulesStream    = "liveroom_rules"
 	auditStream    = "liveroom_audit"
 	revokedBucket  = "liveroom_revoked"
@@ -26,7 +30,8 @@ const (
 	likesBytes    = 256 << 20
 	likeLogBytes  = 256 << 20
 	settingsBytes = 256 << 20
-	nodesBytes    = 1 << 20
+	nodesBytes    = 16 << 20
+	clusterBytes  = 1 << 20
 	rulesBytes    = 256 << 20
 	auditBytes    = 256 << 20
 	revokedBytes  = 64 << 20
@@ -47,78 +52,175 @@ const likeLogAge = 5 * time.Minute
 const nodesAge = 7 * 24 * time.Hour
 
 // buckets are handles and stay valid when the streams below them are made anew.
-type buckets struct{ settings, nodes, revoked jetstream.KeyValue }
+type buckets struct{ settings, nodes, cluster, revoked jetstream.KeyValue }
 
-// openStreams creates what is missing and brings what is there to this configuration.
-func (f *Fabric) openStreams(ctx context.Context) (b buckets, err error) {
-	replicas := f.cfg.Replicas
-	if replicas == 0 {
-		replicas = 1
-		if f.server == nil {
-			replicas = min(3, len(f.live.Servers()))
-		}
-	}
+// streamConfigs describes all streams. The first decides how many replicas there can be, see openStreams.
+func (f *Fabric) streamConfigs() []jetstream.StreamConfig {
 	// Written behind: R1 only, and only where the server would otherwise sync each write (see doc.go).
 	likesMode := jetstream.DefaultPersistMode
 	if f.server != nil {
 		likesMode = jetstream.AsyncPersistMode
 	}
+	settings := bucket(settingsBucket, f.cfg.SettingsAge, settingsBytes)
+	settings.RePublish = &jetstream.RePublish{Source: "$KV." + settingsBucket + ".*", Destination: roomPrefix + "{{wildcard(1)}}." + kindSettings}
+	settings.FirstSeq = f.known.settings.next(settingsGap)
+	nodes := bucket(nodesBucket, nodesAge, nodesBytes)
+	// A bucket that was lost must not number starts as the one before did.
+	nodes.FirstSeq = uint64(time.Now().UnixMilli())
 	streams := []jetstream.StreamConfig{
 		{
-			Name: giftStream, Subjects: []string{giftPrefix + "*"}, Storage: jetstream.FileStorage, Replicas: replicas,
-			Discard: jetstream.DiscardNew, MaxBytes: f.cfg.GiftBytes, MaxAge: f.cfg.GiftAge, Duplicates: f.cfg.GiftRetry,
-			RePublish:   &jetstream.RePublish{Source: giftPrefix + "*", Destination: roomPrefix + "{{wildcard(1)}}." + kindGift},
-			AllowDirect: true, DenyDelete: true,
+			Name: rulesStream, Subjects: []string{rulesSubject}, Storage: jetstream.FileStorage,
+			MaxMsgs: rulesKept, MaxBytes: rulesBytes, MaxMsgSize: rulesBytes / rulesKept, AllowDirect: true, DenyDelete: true,
+			RePublish: &jetstream.RePublish{Source: rulesSubject, Destination: rulesNewsSubject, HeadersOnly: true},
+			FirstSeq:  f.known.rules.next(rulesGap),
 		},
 		{
-			Name: recentStream, Subjects: []string{roomPrefix + "*." + kindDanmaku}, Storage: jetstream.MemoryStorage, Replicas: 1,
+			Name: giftStream, Subjects: []string{giftPrefix + "*"}, Storage: jetstream.FileStorage,
+			Discard: jetstream.DiscardNew, MaxBytes: f.cfg.GiftBytes, MaxAge: f.cfg.GiftAge, Duplicates: f.cfg.GiftRetry,
+			RePublish:   &jetstream.RePublish{Source: giftPrefix + "*", Destination: roomPrefix + "{{wildcard(1)}}." + kindGift},
+			AllowDirect: true, DenyDelete: true, FirstSeq: f.known.gift.next(giftGap),
+		},
+		{
+			// Replicated like the rest, though in memory: else the death of one server takes the recent danmaku of all rooms
+			// with it, and their reading until it is back.
+			Name: recentStream, Subjects: []string{roomPrefix + "*." + kindDanmaku}, Storage: jetstream.MemoryStorage,
 			MaxBytes: f.cfg.RecentBytes, MaxAge: f.cfg.RecentAge, MaxMsgsPerSubject: int64(f.cfg.RecentPerRoom),
 			Duplicates: min(f.cfg.RecentAge, time.Minute), AllowDirect: true,
 		},
 		{
-			Name: likesStream, Subjects: []string{likesPrefix + "*"}, Storage: jetstream.FileStorage, Replicas: replicas,
+			Name: likesStream, Subjects: []string{likesPrefix + "*"}, Storage: jetstream.FileStorage,
 			AllowMsgCounter: true, MaxMsgsPerSubject: 1, MaxBytes: likesBytes, MaxAge: f.cfg.LikesAge, Duplicates: likeWindow,
 			AllowDirect: true, PersistMode: likesMode,
 		},
+		settings, nodes, bucket(clusterBucket, 0, clusterBytes), bucket(revokedBucket, RevokedFor, revokedBytes),
+		{
+			Name: auditStream, Subjects: []string{auditPrefix + "*"}, Storage: jetstream.FileStorage,
+			MaxMsgsPerSubject: auditPerRoom, MaxBytes: auditBytes, MaxAge: auditAge, AllowDirect: true, DenyDelete: true,
+		},
 	}
-	streams = append(streams, jetstream.StreamConfig{
-		Name: rulesStream, Subjects: []string{rulesSubject}, Storage: jetstream.FileStorage, Replicas: replicas,
-		MaxMsgs: rulesKept, MaxBytes: rulesBytes, MaxMsgSize: rulesBytes / rulesKept, AllowDirect: true, DenyDelete: true,
-		RePublish: &jetstream.RePublish{Source: rulesSubject, Destination: rulesNewsSubject, HeadersOnly: true},
-	}, jetstream.StreamConfig{
-		Name: auditStream, Subjects: []string{auditPrefix + "*"}, Storage: jetstream.FileStorage, Replicas: replicas,
-		MaxMsgsPerSubject: auditPerRoom, MaxBytes: auditBytes, MaxAge: auditAge, AllowDirect: true, DenyDelete: true,
-	})
 	if f.server != nil {
 		streams = append(streams, jetstream.StreamConfig{
-			Name: likeLogStream, Subjects: []string{likeLogSubject}, Storage: jetstream.FileStorage, Replicas: 1,
+			Name: likeLogStream, Subjects: []string{likeLogSubject}, Storage: jetstream.FileStorage,
 			MaxBytes: likeLogBytes, MaxAge: likeLogAge, Duplicates: time.Second, AllowDirect: true,
 		})
 	}
-	for _, s := range streams {
-		if _, err := f.js.CreateOrUpdateStream(ctx, s); err != nil {
-			return b, fmt.Errorf("stream %s: %w", s.Name, err)
+	return streams
+}
+
+// bucket describes a key-value bucket's stream (NATS ADR-8), which can do here what the call for buckets cannot: begin at
+// a sequence.
+func bucket(name string, age time.Duration, size int64) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: "KV_" + name, Subjects: []string{"$KV." + name + ".>"}, Storage: jetstream.FileStorage,
+		MaxMsgsPerSubject: 1, MaxAge: age, MaxBytes: size, Discard: jetstream.DiscardNew, Duplicates: 2 * time.Minute,
+		AllowRollup: true, DenyDelete: true, AllowDirect: true,
+	}
+}
+
+// openStreams creates what is missing and brings what is there to this configuration. It returns the names of those that
+// it had to create.
+func (f *Fabric) openStreams(ctx context.Context) (b buckets, created map[string]bool, err error) {
+	created = map[string]bool{}
+	replicas := f.replicasWanted()
+	for i, s := range f.streamConfigs() {
+		for {
+			s.Replicas = replicas
+			var isNew bool
+			isNew, err = f.openStream(ctx, s)
+			if isNew {
+				created[s.Name] = true
+			}
+			// The first stream is small and finds out how many servers there are for it.
+			if i > 0 || replicas == 1 || f.cfg.Replicas > 0 || !fewerServers(err) {
+				break
+			}
+			replicas--
+		}
+		if err != nil {
+			return b, created, fmt.Errorf("stream %s with %d replicas: %w", s.Name, replicas, err)
 		}
 	}
-	b.settings, err = f.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: settingsBucket, Storage: jetstream.FileStorage, Replicas: replicas, History: 1, TTL: f.cfg.SettingsAge,
-		MaxBytes:  settingsBytes,
-		RePublish: &jetstream.RePublish{Source: "$KV." + settingsBucket + ".*", Destination: roomPrefix + "{{wildcard(1)}}." + kindSettings},
-	})
-	if err != nil {
-		return b, fmt.Errorf("bucket %s: %w", settingsBucket, err)
+	if was := f.replicas.Swap(int64(replicas)); was > 0 && int64(replicas) > was {
+		f.log.Info("streams have more replicas now", "replicas", replicas, "before", was)
 	}
-	b.nodes, err = f.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: nodesBucket, Storage: jetstream.FileStorage, Replicas: replicas, History: 1, TTL: nodesAge, MaxBytes: nodesBytes,
-	})
-	if err != nil {
-		return b, fmt.Errorf("bucket %s: %w", nodesBucket, err)
+	for name, handle := range map[string]*jetstream.KeyValue{
+		settingsBucket: &b.settings, nodesBucket: &b.nodes, clusterBucket: &b.cluster, revokedBucket: &b.revoked,
+	} {
+		if *handle, err = f.js.KeyValue(ctx, name); err != nil {
+			return b, created, fmt.Errorf("bucket %s: %w", name, err)
+		}
 	}
-	b.revoked, err = f.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: revokedBucket, Storage: jetstream.FileStorage, Replicas: replicas, History: 1, TTL: RevokedFor, MaxBytes: revokedBytes,
-	})
-	if err != nil {
-		return b, fmt.Errorf("bucket %s: %w", revokedBucket, err)
+	return b, created, nil
+}
+
+// replicasMost is enough to lose one server; more only cost.
+const replicasMost = 3
+
+// replicasWanted is where openStreams begins to try.
+func (f *Fabric) replicasWanted() int {
+	switch {
+	case f.server != nil:
+		return 1
+	case f.cfg.Replicas > 0:
+		return f.cfg.Replicas
+	case f.store.ConnectedClusterName() == "":
+		return 1
+	default:
+		return replicasMost
 	}
-	return b, nil
+}
+
+// mayGrow reports whether servers that joined later could hold more replicas.
+func (f *Fabric) mayGrow() bool { return int(f.replicas.Load()) < f.replicasWanted() }
+
+// Errors of nats-server for more replicas than there are servers with JetStream: in a cluster, and alone.
+const (
+	errCodeNoPeers     = 10005
+	errCodeNoReplicas  = 10074
+	errCodeUnavailable = 10008 // the cluster has no leader yet
+)
+
+func fewerServers(err error) bool {
+	code := apiCode(err)
+	return code == errCodeNoPeers || code == errCodeNoReplicas
+}
+
+// apiCode is the error that JetStream answered with, 0 for none.
+func apiCode(err error) jetstream.ErrorCode {
+	var api jetstream.JetStreamError
+	if errors.As(err, &api) && api.APIError() != nil {
+		return api.APIError().ErrorCode
+	}
+	return 0
+}
+
+// streamTimeout is how long the making of one stream may take, at least: it is an election, where a write is none.
+const streamTimeout = 5 * time.Second
+
+// openStream creates the stream, or brings it to this configuration. It never takes replicas away: what is lost for a
+// while comes back.
+func (f *Fabric) openStream(ctx context.Context, s jetstream.StreamConfig) (created bool, err error) {
+	// A cluster without a leader does not answer at all.
+	ctx, cancel := context.WithTimeout(ctx, max(f.cfg.StoreTimeout, streamTimeout))
+	defer cancel()
+	have, err := f.js.Stream(ctx, s.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		if _, err = f.js.CreateStream(ctx, s); err == nil {
+			return true, nil
+		}
+		if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			return false, err
+		}
+		have, err = f.js.Stream(ctx, s.Name) // another node was faster
+	}
+	if err != nil {
+		return false, err
+	}
+	is := have.CachedInfo().Config
+	s.FirstSeq, s.Replicas = is.FirstSeq, max(s.Replicas, is.Replicas)
+	_, err = f.js.UpdateStream(ctx, s)
+	if fewerServers(err) && is.Replicas < s.Replicas && s.Name != rulesStream {
+		return false, fmt.Errorf("%d replicas it has: %w", is.Replicas, err)
+	}
+	return false, err
 }

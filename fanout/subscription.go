@@ -54,10 +54,11 @@ type Subscription struct {
 	opening Opening
 
 	// Written by Subscribe before ready, then by the feed's goroutine alone; read by presence and sweep.
-	known    atomic.Bool   // lastGift is a point that the handler has been told
-	lastGift atomic.Uint64 // sequence
-	revision atomic.Uint64 // of the settings
-	total    atomic.Int64  // likes
+	known    atomic.Bool            // lastGift is a point that the handler has been told
+	lastGift atomic.Uint64          // sequence
+	revision atomic.Uint64          // of the settings
+	total    atomic.Int64           // likes
+	settings atomic.Pointer[[]byte] // of that revision, for a store that comes back without them
 
 	closed atomic.Bool
 
@@ -85,7 +86,7 @@ func (f *Fabric) Subscribe(ctx context.Context, room string, h Handler) (*Subscr
 	f.mu.Unlock()
 	if err := s.open(ctx); err != nil {
 		f.log.Warn("room opens without its stored state", "room", room, "err", err)
-		f.requestSweep()
+		f.sweepSoon.soon()
 	}
 	close(s.ready)
 	return s, nil
@@ -112,7 +113,8 @@ func (s *Subscription) open(ctx context.Context) error {
 	s.opening = o
 	s.lastGift.Store(o.LastGift)
 	s.total.Store(o.Likes)
-	s.revision.Store(o.Revision)
+	s.knowSettings(o.Settings, o.Revision)
+	s.f.known.gift.meet(o.LastGift)
 	s.known.Store(true)
 	return nil
 }
@@ -195,9 +197,15 @@ func (s *Subscription) advanceSettings(payload []byte, revision uint64) {
 	if revision <= s.revision.Load() {
 		return
 	}
-	s.revision.Store(revision)
+	s.knowSettings(payload, revision)
 	s.f.metrics.setting.Inc()
 	s.h.Settings(payload, revision)
+}
+
+func (s *Subscription) knowSettings(payload []byte, revision uint64) {
+	s.settings.Store(&payload)
+	s.revision.Store(revision)
+	s.f.known.settings.meet(revision)
 }
 
 // countDropped adds what nats.go has dropped for this room since the last call.

@@ -11,45 +11,9 @@ import (
 // sweepBatch is how many rooms one read compares; the server answers at most 1024 subjects at once.
 const sweepBatch = 256
 
-// sweepPause is the least time between two sweeps that were asked for.
-const sweepPause = 250 * time.Millisecond
-
-// requestSweep asks for a sweep soon; it never blocks.
-func (f *Fabric) requestSweep() {
-	select {
-	case f.sweepSoon <- struct{}{}:
-	default: // asked for already
-	}
-}
-
-// sweepLoop compares the subscribed rooms with the store, which finds what no later message would: a stored last
-// gift that was never re-published and whose sender is gone.
-func (f *Fabric) sweepLoop(ctx context.Context) {
-	tick := time.NewTicker(f.cfg.SweepEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		case <-f.sweepSoon:
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(sweepPause):
-			}
-		}
-		f.sweep(ctx)
-	}
-}
-
+// sweep compares the subscribed rooms with the store, which finds what no later message would: a stored last gift that
+// was never re-published and whose sender is gone.
 func (f *Fabric) sweep(ctx context.Context) {
-	if f.reopen.Swap(false) {
-		if _, err := f.openStreams(ctx); err != nil {
-			f.reopen.Store(true)
-			f.log.Warn("streams cannot be looked after", "err", err)
-		}
-	}
 	subs := f.subscriptions()
 	for len(subs) > 0 && ctx.Err() == nil && f.connected() {
 		n := min(len(subs), sweepBatch)
