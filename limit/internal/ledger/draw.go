@@ -19,7 +19,7 @@ func (s *state) draw(c *limit.Call, fresh bool) {
 	}
 	e := &s.nodes[i]
 	s.settle(c, e)
-	e.seq, e.at, e.grant, e.expires = c.Seq, s.t, 0, s.t+micros(c.Lease)
+	e.seq, e.at, e.grant, e.expires = c.Seq, s.t, 0, s.t+microsUp(c.Lease)
 	if s.kind == limit.KindFixed {
 		e.expires = min(e.expires, (s.window+1)*s.length)
 	}
@@ -105,7 +105,7 @@ func (s *state) give(c *limit.Call) {
 		i = len(s.nodes) - 1
 	}
 	e := &s.nodes[i]
-	e.seq, e.at, e.hold, e.grant, e.expires = c.Seq, s.t, 0, 0, s.t+micros(c.Lease)
+	e.seq, e.at, e.hold, e.grant, e.expires = c.Seq, s.t, 0, 0, s.t+microsUp(c.Lease)
 }
 
 // forgettable tells that a full bucket that was given back says nothing more.

@@ -20,7 +20,7 @@ func (s *state) slot(c *limit.Call) {
 	case i >= 0:
 		r.Granted = s.records[i].shares
 	case c.Ask > 0 && s.left() >= c.Ask+c.Floor && len(s.records) < places:
-		s.records = append(s.records, record{s.t + micros(c.Lease), c.Ask, c.Node, c.Seq})
+		s.records = append(s.records, record{s.t + microsUp(c.Lease), c.Ask, c.Node, c.Seq})
 		r.Granted = c.Ask
 	}
 	r.Left = s.left()

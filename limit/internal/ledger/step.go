@@ -92,11 +92,11 @@ func create(c *limit.Call, now int64, changed bool) *state {
 	case !lost:
 		s.begin(terms.Start)
 	case s.kind == limit.KindSlots:
-		s.records = []record{{now + micros(c.Lease), s.size, phantom, 0}}
+		s.records = []record{{now + microsUp(c.Lease), s.size, phantom, 0}}
 	default:
 		s.begin(0)
 		if s.kind == limit.KindBucket {
-			s.nodes = []entry{{node: phantom, hold: s.size, expires: now + micros(c.Lease), at: now}}
+			s.nodes = []entry{{node: phantom, hold: s.size, expires: now + microsUp(c.Lease), at: now}}
 		}
 	}
 	return s

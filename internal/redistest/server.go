@@ -1,0 +1,197 @@
+package redistest
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Server is one redis-server.
+type Server struct {
+	// Addr is its host:port, the same after a restart.
+	Addr string
+
+	t    testing.TB
+	dir  string
+	args []string
+
+	mu      sync.Mutex
+	process *exec.Cmd
+	output  *bytes.Buffer
+	client  *redis.Client
+}
+
+// Start returns a server that answers, without persistence, with more options of
+// redis-server's command line.
+func Start(t testing.TB, args ...string) *Server {
+	t.Helper()
+	s := &Server{t: t, dir: t.TempDir(), args: args}
+	for try := range 5 {
+		s.Addr = freeAddr(t)
+		if s.run() == nil {
+			break
+		}
+		if s.Kill(); try == 4 {
+			t.Fatalf("redis-server does not start:\n%s", s.output)
+		}
+	}
+	t.Cleanup(func() {
+		s.Kill()
+		if s.client != nil {
+			_ = s.client.Close()
+		}
+	})
+	return s
+}
+
+// program finds redis-server.
+func program(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"redis-server", "valkey-server"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Fatal("this test needs a real Redis: apt-get install redis-server (or valkey-server)")
+	return ""
+}
+
+// freeAddr returns an address of the loopback on which nobody listens, nor on
+// its cluster bus port.
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	for {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr := l.Addr().(*net.TCPAddr)
+		_ = l.Close()
+		if addr.Port < 55535 {
+			return addr.String()
+		}
+	}
+}
+
+// run starts the process and waits until it answers.
+func (s *Server) run() error {
+	s.t.Helper()
+	_, port, _ := net.SplitHostPort(s.Addr)
+	args := append([]string{
+		"--port", port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "no",
+		"--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0",
+	}, s.args...)
+	cmd := exec.Command(program(s.t), args...)
+	output := &bytes.Buffer{}
+	cmd.Stdout, cmd.Stderr = output, output
+	s.mu.Lock()
+	s.process, s.output = cmd, output
+	s.mu.Unlock()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	return s.answers(10 * time.Second)
+}
+
+// answers waits until the server says PONG.
+func (s *Server) answers(within time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	for {
+		err := s.Client().Ping(ctx).Err()
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		wait(ctx, 5*time.Millisecond)
+	}
+}
+
+// wait lets a moment pass between two looks at something outside this process.
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// Client returns a client for the test's own commands, past any proxy.
+func (s *Server) Client() *redis.Client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.client == nil {
+		s.client = redis.NewClient(&redis.Options{
+			Addr: s.Addr, Protocol: 2, MaxRetries: 3, PoolSize: 4, DisableIdentity: true,
+			DialTimeout: time.Second, DialerRetries: 1, ReadTimeout: 10 * time.Second,
+		})
+	}
+	return s.client
+}
+
+// URL is the server's address as configurations have it.
+func (s *Server) URL() string { return "redis://" + s.Addr }
+
+// Port is the port it listens on.
+func (s *Server) Port() int {
+	_, port, _ := net.SplitHostPort(s.Addr)
+	n, _ := strconv.Atoi(port)
+	return n
+}
+
+// Do sends a command and fails the test when that fails.
+func (s *Server) Do(args ...any) any {
+	s.t.Helper()
+	v, err := s.Client().Do(context.Background(), args...).Result()
+	if err != nil && err != redis.Nil {
+		s.t.Fatalf("redis %v: %v", args, err)
+	}
+	return v
+}
+
+// Kill ends the server with SIGKILL. Its data are lost.
+func (s *Server) Kill() {
+	s.mu.Lock()
+	process := s.process
+	s.process = nil
+	s.mu.Unlock()
+	if process != nil && process.Process != nil {
+		_ = process.Process.Kill()
+		_ = process.Wait()
+	}
+}
+
+// Restart kills the server and starts it again, empty, at the same address.
+func (s *Server) Restart() {
+	s.t.Helper()
+	s.Kill()
+	s.Run()
+}
+
+// Run starts a killed server again, empty, at the same address.
+func (s *Server) Run() {
+	s.t.Helper()
+	if err := s.run(); err != nil {
+		s.t.Fatalf("redis-server does not start again: %v\n%s", err, s.output)
+	}
+}
+
+// Pause stops the process with SIGSTOP: it accepts connections and says nothing.
+func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
+
+// Resume lets a paused server go on.
+func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig syscall.Signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process != nil {
+		_ = s.process.Process.Signal(sig)
+	}
+}
