@@ -62,10 +62,10 @@ func NewAcceptor(cfg Config, lobby Lobby) (*Acceptor, error) {
 	return a, nil
 }
 
-// sweepStep is how exact the sweeper's deadlines are: an eighth of the shortest, so that the wheel spans the longest of
-// usual settings in one turn.
+// sweepStep is how exact the sweeper's deadlines are: a small part of the shortest. The wheel still spans the longest of usual
+// settings in one turn.
 func (c *Config) sweepStep() time.Duration {
-	return max(min(c.HelloTimeout, c.Heartbeat, c.PongTimeout, c.MessageTimeout, c.CloseTimeout)/8, time.Millisecond)
+	return max(min(c.HelloTimeout, c.Heartbeat, c.PongTimeout, c.MessageTimeout, c.CloseTimeout)/32, time.Millisecond)
 }
 
 // startPoller reports whether sessions can rest here, and sees to it that their input is waited for. It is called for a

@@ -116,7 +116,7 @@ func (s *Session) part() (parked bool) {
 		_, _ = s.at.pass(sink[:n]) // what it could mind is not read any more
 		switch {
 		case err == errWouldBlock:
-			s.a.wheel.move(s, s.a.now()+left)
+			s.a.wheel.move(s, s.a.lastVisit(s.a.now()+left))
 			if s.park() {
 				return true
 			}
@@ -125,6 +125,10 @@ func (s *Session) part() (parked bool) {
 		}
 	}
 }
+
+// lastVisit is when the sweeper looks at a closing session so that it is gone by an instant: rather a step early than late,
+// since whoever drains a node waits no longer.
+func (a *Acceptor) lastVisit(until time.Duration) time.Duration { return until - a.wheel.step + 1 }
 
 // partRead reads what is thrown away. The deadline is set anew each time, since whoever closes or fails the session sets
 // one in the past.

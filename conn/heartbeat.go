@@ -20,11 +20,11 @@ func (s *Session) visitAt(now time.Duration) (next time.Duration) {
 	switch phase := s.phase.Load(); {
 	case closed:
 		return now + cfg.Heartbeat // it is about to be removed
-	case closing && now >= until:
+	case closing && now >= s.a.lastVisit(until):
 		s.abort()
 		return now + cfg.Heartbeat
 	case closing:
-		return until
+		return s.a.lastVisit(until)
 	case phase == phaseGreeting && now-s.born < cfg.HelloTimeout:
 		return min(s.born+cfg.HelloTimeout, now+cfg.Heartbeat)
 	case phase == phaseGreeting:

@@ -168,7 +168,7 @@ func TestClosingASessionThatRests(t *testing.T) {
 			t.Fatalf("%s: %v", last, err)
 		}
 		n.running.Wait()
-		if d := time.Since(start); d < 300*time.Millisecond {
+		if d := time.Since(start); d < 300*time.Millisecond-2*n.wheel.step {
 			t.Fatalf("%s: gone after %v", last, d)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // wheelSlots is how many steps the wheel looks ahead. What is due later is looked at once more on the way.
-const wheelSlots = 64
+const wheelSlots = 256
 
 // wheel is a timer wheel over all sessions of an acceptor (Varghese and Lauck, 1987): two pointers per session in place of
 // a runtime timer, and one goroutine for all. It is also the register of sessions.
