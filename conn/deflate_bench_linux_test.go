@@ -121,3 +121,27 @@ func benchDeflated(b *testing.B, viewers, danmaku int) {
 		b.Fatalf("a queue was used: %+v", st)
 	}
 }
+
+// A broadcast to a healthy viewer who takes deflated frames allocates nothing once somebody has asked for the form.
+func TestDeliverDeflatedAllocatesNothing(t *testing.T) {
+	n := startNode(t, Config{Deflate: true}, newLobby())
+	c, s := rawJoinWith(t, n, offerChromium)
+	fd, _ := descriptor(c.Conn)
+	frame := tickOf(30, 1, 7)
+	frame.FullDeflated()
+	sink := make([]byte, 64<<10)
+	allocs := testing.AllocsPerRun(1000, func() {
+		s.Deliver(frame)
+		for {
+			if k, err := syscall.Read(fd, sink); k <= 0 || err != nil {
+				break
+			}
+		}
+	})
+	if allocs != 0 {
+		t.Fatalf("%v allocations per delivery", allocs)
+	}
+	if in, out := n.deflateBytes(); out == 0 || in != 1001*uint64(frame.Full().Len()) {
+		t.Fatalf("%d bytes became %d", in, out)
+	}
+}

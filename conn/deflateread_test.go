@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"runtime"
 	"strings"
 	"testing"
@@ -69,9 +70,14 @@ func TestInflatedLimit(t *testing.T) {
 func TestDeflateBomb(t *testing.T) {
 	n := startNode(t, Config{Deflate: true}, newLobby())
 	small := deflated(bytes.Repeat([]byte("x"), 1<<20), 9) // as far as DEFLATE can go: 1,032 to 1
-	large := deflated(bytes.Repeat([]byte("x"), 64<<20), 9)
-	if len(small) > 1100 || len(large) > 70_000 {
+	megabyte := append(small[8:len(small):len(small)], protocol.DeflateTail...)
+	large := masked(opText, bytes.Repeat(megabyte, 60)) // a header has room for 64 KiB here
+	large[0] |= 0x40
+	if len(small) > 1100 || len(large) > 1<<16 {
 		t.Fatalf("%d and %d bytes", len(small), len(large))
+	}
+	if b, err := io.ReadAll(flate.NewReader(bytes.NewReader(megabyte))); len(b) != 1<<20 { // and so on, 60 times
+		t.Fatalf("%d bytes, %v", len(b), err)
 	}
 	explode := func(frame []byte) {
 		client, _ := rawJoinWith(t, n, offerChromium)
