@@ -157,8 +157,8 @@ func (b *bench) gather(ctx context.Context, c *crowd, n int) error {
 	return nil
 }
 
-// gcRest is how long a server may take to give memory back after a collection.
-const gcRest = 2 * time.Second
+// freeRest is how long a server may take to give memory back after it was told to.
+const freeRest = 2 * time.Second
 
 // finish adds what belongs to the whole run.
 func (b *bench) finish(began time.Time) {

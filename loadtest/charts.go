@@ -12,7 +12,7 @@ func (r *Result) charts() []chart {
 	for _, c := range []chart{
 		r.levelOverTime(), r.admittedByNode(), r.redisOverTime(),
 		r.latencyOverTime(), r.latencyByPercentile(), r.flow(danmaku), r.flow(gift), r.flow(like), r.volumeOverTime(),
-		r.rampMemory(), r.churnMemory(), r.slowTurns(), r.processorOverTime(), r.memoryOverTime(), r.goroutinesOverTime(),
+		r.rampMemory(), r.churnMemory(), r.slowTurns(), r.fairTurns(), r.processorOverTime(), r.memoryOverTime(), r.goroutinesOverTime(),
 	} {
 		kept := c.series[:0]
 		for _, s := range c.series {
@@ -130,17 +130,17 @@ func (r *Result) volumeOverTime() chart {
 }
 
 func (r *Result) rampMemory() chart {
-	untouched, collected := series{"untouched", 2, false, nil}, series{"after a collection", 1, false, nil}
+	untouched, freed := series{"untouched", 2, false, nil}, series{"freed", 1, false, nil}
 	for _, p := range r.Ramp {
 		if p.After {
 			continue
 		}
 		untouched.points = append(untouched.points, point{float64(p.Sessions), p.Memory})
-		collected.points = append(collected.points, point{float64(p.Sessions), p.MemoryGC})
+		freed.points = append(freed.points, point{float64(p.Sessions), p.Freed})
 	}
-	return chart{title: "Resident memory by idle sessions", x: countAxis, y: memoryAxis, series: []series{untouched, collected},
-		note: fmt.Sprintf("Slope: %s per session untouched, %s after a collection.",
-			formatBytes(r.Values["memory_per_session"]), formatBytes(r.Values["memory_per_session_gc"]))}
+	return chart{title: "Resident memory by idle sessions", x: countAxis, y: memoryAxis, series: []series{untouched, freed},
+		note: fmt.Sprintf("Slope, without the empty server: %s per session untouched, %s freed.",
+			formatBytes(r.Values["memory_per_session"]), formatBytes(r.Values["memory_per_session_freed"]))}
 }
 
 func (r *Result) churnMemory() chart {

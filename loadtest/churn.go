@@ -76,7 +76,7 @@ func (b *bench) rounds(ctx context.Context) error {
 		if err := b.rest(ctx); err != nil {
 			return err
 		}
-		b.sampler.collectGarbage(ctx, min(gcRest, b.o.hold))
+		b.sampler.free(ctx, min(freeRest, b.o.hold))
 		x, err := b.sampler.read(ctx)
 		if err != nil {
 			return err

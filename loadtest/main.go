@@ -36,6 +36,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch args[0] {
 	case natsCommand:
 		return serveNATS(ctx, args[len(args)-1], stdout, stderr)
+	case bareWriterCommand:
+		return writeBare(stdout, stderr)
+	case bareReaderCommand:
+		return readBare(args[1], args[len(args)-1], stdout, stderr)
 	case "cluster":
 		return cluster(ctx, args[1:], stdout, stderr)
 	}

@@ -59,9 +59,13 @@ func parseMetrics(r io.Reader) (map[string]float64, error) {
 	return out, lines.Err()
 }
 
-// collect makes the Go runtime collect garbage (net/http/pprof, heap?gc=1).
-func (c *metricsClient) collect(ctx context.Context, admin string) error {
-	body, err := c.get(ctx, admin+"/debug/pprof/heap?gc=1")
+// free makes a node collect its garbage and return free memory to the system (POST /debug/free), or, where it does not
+// know that, collect alone (net/http/pprof, heap?gc=1).
+func (c *metricsClient) free(ctx context.Context, admin string) error {
+	body, err := c.do(ctx, http.MethodPost, admin+"/debug/free")
+	if err != nil {
+		body, err = c.do(ctx, http.MethodGet, admin+"/debug/pprof/heap?gc=1")
+	}
 	if err != nil {
 		return err
 	}
@@ -85,7 +89,11 @@ func (c *metricsClient) version(ctx context.Context, admin string) string {
 }
 
 func (c *metricsClient) get(ctx context.Context, url string) (io.ReadCloser, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	return c.do(ctx, http.MethodGet, url)
+}
+
+func (c *metricsClient) do(ctx context.Context, method, url string) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil {
 		return nil, err
 	}

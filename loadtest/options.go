@@ -47,6 +47,8 @@ type options struct {
 	calm        time.Duration
 	rounds      int
 	points      int
+	from        int
+	size        int
 	hold        time.Duration
 	frozen      int
 	churn       float64
@@ -127,7 +129,7 @@ func (o *options) loadFlags(set *flag.FlagSet, d defaults) {
 	set.IntVar(&o.viewers, "viewers", d.viewers, "sessions, each of a user of its own")
 	set.IntVar(&o.rooms, "rooms", max(1, d.rooms), "rooms they are spread over")
 	set.StringVar(&o.room, "room", "", "name of the room, or of the first part of several; empty: a fresh one")
-	set.Float64Var(&o.rate, "rate", d.rate, "attempts per second, all classes; quota: 0 is 1.5 times the quota")
+	set.Float64Var(&o.rate, "rate", d.rate, "attempts per second, all classes; quota: 0 is 1.5 times the quota; frames: frames per second to all viewers together")
 	set.IntVar(&o.senders, "senders", 0, "viewers who send; 0: so many that each sends once in two seconds")
 	set.StringVar(&o.gift, "gift", "rose", "the gift that is given")
 	set.DurationVar(&o.duration, "duration", d.duration, "how long is measured; quota: one stage of nine")
@@ -140,11 +142,13 @@ func (o *options) loadFlags(set *flag.FlagSet, d defaults) {
 	set.Float64Var(&o.peak, "peak", d.peak, "pulse: attempts per second at its height; quota: 0 is 10 times the quota")
 	set.DurationVar(&o.rise, "rise", d.rise, "pulse: how long the rate rises, and falls")
 	set.DurationVar(&o.calm, "calm", d.calm, "pulse: time before and after")
-	set.IntVar(&o.rounds, "rounds", d.rounds, "churn, slow: repetitions")
+	set.IntVar(&o.rounds, "rounds", d.rounds, "churn, slow, fair, frames: repetitions")
 	set.IntVar(&o.points, "points", d.points, "ramp: at how many sizes memory is read")
+	set.IntVar(&o.from, "from", d.from, "ramp: the first size, when -viewers is more")
 	set.DurationVar(&o.hold, "hold", d.hold, "ramp, churn: rest before memory is read")
+	set.IntVar(&o.size, "size", 128, "frames: bytes of a frame, about")
 	set.IntVar(&o.frozen, "frozen", d.frozen, "slow, soak: readers that stop reading")
-	set.Float64Var(&o.churn, "churn", d.churn, "soak: sessions that come and go, per second")
+	set.Float64Var(&o.churn, "churn", d.churn, "soak, fair: sessions that come and go, per second")
 	set.StringVar(&o.json, "json", "", "file for the result as JSON; - is standard output")
 	set.StringVar(&o.report, "report", "", "directory for the result as one HTML page")
 	set.BoolVar(&o.quiet, "quiet", false, "no progress")

@@ -46,6 +46,29 @@ func readProcess(pid int) (process, error) {
 	return p, nil
 }
 
+// processTime is the processor time of a process in seconds, to the nanosecond: the first field of its threads'
+// /proc/PID/task/TID/schedstat. That of threads that have ended is not in it; the Go runtime keeps its threads.
+func processTime(pid int) (float64, error) {
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return 0, err
+	}
+	sum := 0.0
+	for _, t := range tasks {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/schedstat", pid, t.Name()))
+		if err != nil {
+			continue // it has ended
+		}
+		field, _, _ := strings.Cut(string(b), " ")
+		ns, err := strconv.ParseFloat(field, 64)
+		if err != nil {
+			return 0, errors.New("/proc/PID/task/TID/schedstat has an unknown form")
+		}
+		sum += ns / 1e9
+	}
+	return sum, nil
+}
+
 func kilobytes(status []byte, key string) (float64, bool) {
 	_, rest, ok := bytes.Cut(status, []byte("\n"+key))
 	if !ok {

@@ -16,6 +16,8 @@ func pulse(ctx context.Context, b *bench) error {
 	p := plan{label: "pulse", slot: 100 * time.Millisecond, senders: o.senders, phases: []phase{
 		steady(o.calm, o.rate), {lasts: o.rise, from: o.rate, to: o.peak}, steady(o.duration, o.peak),
 		{lasts: o.rise, from: o.peak, to: o.rate}, steady(o.calm, o.rate)}}
+	rise, drop := o.calm.Seconds(), (o.calm + o.rise + o.duration).Seconds()
+	b.result.Bands = []Band{{"calm", 0, rise}, {"pulse", rise, drop}, {"calm again", drop, drop + (o.rise + o.calm).Seconds()}}
 	return b.around(ctx, func() error {
 		m, err := b.measure(ctx, p, c.live())
 		if m != nil {

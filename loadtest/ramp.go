@@ -5,20 +5,34 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
+	"time"
 )
 
-// RampPoint is the server at one number of idle sessions.
+// RampPoint is the server at one number of idle sessions, met twice.
 type RampPoint struct {
 	Sessions   int     `json:"sessions"`
-	Memory     float64 `json:"memory_bytes"`    // resident, untouched, after -hold
-	MemoryGC   float64 `json:"memory_gc_bytes"` // resident, after a collection; 0 when the server offers none
-	Heap       float64 `json:"heap_bytes"`      // Go heap in use then
+	Memory     float64 `json:"memory_bytes"`       // resident, untouched, after -hold
+	Freed      float64 `json:"memory_freed_bytes"` // resident, in the second pass, after it was told to give back what it can
+	Heap       float64 `json:"heap_bytes"`         // Go heap in use then
 	Goroutines float64 `json:"goroutines"`
 	CPU        float64 `json:"cpu"`             // of one core, idle
-	After      bool    `json:"after,omitempty"` // everybody has left again
+	After      bool    `json:"after,omitempty"` // everybody has left again, -hold and afterRest ago
 }
 
-// ramp connects idle viewers in steps and looks at the server at each.
+// afterRest is how long a server may take, untouched, to give back what a crowd that has left had needed.
+const afterRest = 30 * time.Second
+
+// sessionFloor is the memory that an idle session may cost, user, buckets, seat and queue included.
+func sessionFloor() string {
+	if runtime.GOOS == "linux" {
+		return "6KB"
+	}
+	return "11KB" // no epoll set to park readers in
+}
+
+// ramp connects idle viewers in steps and looks at the server at each: once untouched, and once more, since a collection
+// disturbs what comes after it, telling the server to give back what it can before each look.
 func ramp(ctx context.Context, b *bench) error {
 	o := b.o
 	if b.sampler.blind() {
@@ -27,74 +41,127 @@ func ramp(ctx context.Context, b *bench) error {
 	if o.points < 2 {
 		return errors.New("ramp needs -points of 2 or more to draw a line through")
 	}
-	c := b.crowd(o.viewers, true)
-	defer c.disperse(context.WithoutCancel(ctx), politely, 0)
-	if err := b.rampPoint(ctx, 0, false); err != nil {
+	defer b.slopes()
+	if err := b.rampPass(ctx, false); err != nil {
 		return err
 	}
-	for i := 1; i <= o.points; i++ {
-		want := o.viewers*i/o.points - c.size()
+	if !b.sampler.free(ctx, 0) {
+		b.result.note("the server offers no way to free memory (POST /debug/free on its admin address): only the untouched memory is known")
+		return nil
+	}
+	return b.rampPass(ctx, true)
+}
+
+func lastsRamp(o *options) time.Duration {
+	connecting := time.Duration(float64(o.viewers) / o.connectRate * float64(time.Second))
+	return connecting + 2*time.Duration(o.points+2)*(o.hold+freeRest) + 2*afterRest
+}
+
+// rampSizes are evenly spaced from -from, or a share of them where those are not so many, to -viewers.
+func rampSizes(o *options) []int {
+	first := o.from
+	if first <= 0 || first >= o.viewers {
+		first = o.viewers / o.points
+	}
+	var out []int
+	for i := range o.points {
+		out = append(out, first+(o.viewers-first)*i/(o.points-1))
+	}
+	return out
+}
+
+// rampPass connects everybody, looking at each size, and lets them leave.
+func (b *bench) rampPass(ctx context.Context, free bool) error {
+	o := b.o
+	c := b.crowd(o.viewers, true)
+	defer c.disperse(context.WithoutCancel(ctx), politely, 0)
+	at := 0
+	look := func(after bool) error {
+		err := b.rampPoint(ctx, at, len(c.live()), free, after)
+		at++
+		return err
+	}
+	if err := look(false); err != nil {
+		return err
+	}
+	for _, size := range rampSizes(o) {
+		want := size - c.size()
 		b.progress.line(fmt.Sprintf("ramp: connecting %d more", want))
 		if err := c.connect(ctx, want, o.connectRate); err != nil {
 			return err
 		}
-		if err := b.rampPoint(ctx, len(c.live()), false); err != nil {
+		if err := look(false); err != nil {
 			return err
 		}
 	}
 	b.connected(c, o.viewers)
-	b.slopes()
 	if len(c.live()) < o.viewers/2 {
 		return fmt.Errorf("only %d of %d viewers came in (%s)", len(c.live()), o.viewers, b.result.Connections)
 	}
 	c.disperse(ctx, politely, 4*o.connectRate)
-	if err := b.rampPoint(ctx, 0, true); err != nil {
-		return err
+	if !free && o.hold > 0 {
+		b.progress.line(fmt.Sprintf("ramp: all have left, %s until the last look", afterRest))
+		if err := waitFor(ctx, afterRest); err != nil {
+			return err
+		}
 	}
-	first, last := b.result.Ramp[0], b.result.Ramp[len(b.result.Ramp)-1]
-	b.result.Values["memory_left"] = last.Memory - first.Memory
-	b.result.Values["goroutines_left"] = last.Goroutines - first.Goroutines
-	return nil
+	return look(true)
 }
 
-// rampPoint rests and then looks.
-func (b *bench) rampPoint(ctx context.Context, sessions int, after bool) error {
+// rampPoint rests and then looks, for the i-th time of a pass.
+func (b *bench) rampPoint(ctx context.Context, i, sessions int, free, after bool) error {
 	b.progress.line(fmt.Sprintf("ramp: %d sessions, resting %s%s", sessions, b.o.hold, b.sampler.line()))
 	before := b.sampler.spent(ctx)
 	if err := waitFor(ctx, b.o.hold); err != nil {
 		return err
 	}
 	idle := b.sampler.spent(ctx)
+	if free {
+		b.sampler.free(ctx, min(freeRest, b.o.hold))
+	}
 	x, err := b.sampler.read(ctx)
 	if err != nil {
 		return err
 	}
+	if free {
+		if i < len(b.result.Ramp) {
+			p := &b.result.Ramp[i]
+			p.Freed, p.Heap = x.Memory, x.Heap
+		}
+		return nil
+	}
 	p := RampPoint{Sessions: sessions, Memory: x.Memory, Goroutines: x.Goroutines, After: after}
 	p.CPU, _, _ = idle.since(before)
-	if b.sampler.collectGarbage(ctx, min(gcRest, b.o.hold)) {
-		if x, err = b.sampler.read(ctx); err != nil {
-			return err
-		}
-		p.MemoryGC, p.Heap = x.Memory, x.Heap
-	}
 	b.result.Ramp = append(b.result.Ramp, p)
 	return nil
 }
 
 // slopes draws the lines; the empty server is not on them, since its first sessions pay for what all share.
 func (b *bench) slopes() {
-	var n, memory, collected, heap, goroutines []float64
-	for _, p := range b.result.Ramp[1:] {
+	var n, memory, freed, heap, goroutines []float64
+	for i, p := range b.result.Ramp {
+		if i == 0 || p.After {
+			continue
+		}
 		n = append(n, float64(p.Sessions))
-		memory, collected = append(memory, p.Memory), append(collected, p.MemoryGC)
+		memory, freed = append(memory, p.Memory), append(freed, p.Freed)
 		heap, goroutines = append(heap, p.Heap), append(goroutines, p.Goroutines)
+	}
+	if len(n) < 2 {
+		return
 	}
 	v := b.result.Values
 	v["memory_per_session"], v["goroutines_per_session"] = slope(n, memory), slope(n, goroutines)
-	if collected[0] > 0 {
-		v["memory_per_session_gc"], v["heap_per_session"] = slope(n, collected), slope(n, heap)
-	} else {
-		b.result.note("the server offers no garbage collection (pprof on its admin address): only the untouched memory is known")
+	if freed[len(freed)-1] > 0 {
+		v["memory_per_session_freed"], v["heap_per_session"] = slope(n, freed), slope(n, heap)
+	}
+	first, last := b.result.Ramp[0], b.result.Ramp[len(b.result.Ramp)-1]
+	if !last.After {
+		return
+	}
+	v["memory_left"], v["goroutines_left"] = last.Memory-first.Memory, last.Goroutines-first.Goroutines
+	if last.Freed > 0 {
+		v["memory_left_freed"] = last.Freed - first.Freed
 	}
 }
 
@@ -120,22 +187,26 @@ func (r *Result) rampTable(w io.Writer) {
 	if len(r.Ramp) == 0 {
 		return
 	}
-	fmt.Fprint(w, "\nsessions\tmemory\tafter GC\theap\tgoroutines\tidle CPU\t\n")
+	fmt.Fprint(w, "\nsessions\tmemory\tgoroutines\tidle CPU\tfreed\theap then\t\n")
 	for _, p := range r.Ramp {
 		who := fmt.Sprint(p.Sessions)
 		if p.After {
 			who = "all left"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.0f\t%.1f %%\t\n", who, formatBytes(p.Memory), formatBytes(p.MemoryGC), formatBytes(p.Heap), p.Goroutines, 100*p.CPU)
-	}
-	for _, row := range []struct{ name, label string }{
-		{"memory_per_session", "slope"}, {"memory_per_session_gc", "slope after GC"}, {"heap_per_session", "slope of heap"},
-	} {
-		if v, ok := r.Values[row.name]; ok {
-			fmt.Fprintf(w, "%s\t%.0f B/session\t\n", row.label, v)
+		freed, heap := "–", "–"
+		if p.Freed > 0 {
+			freed, heap = formatBytes(p.Freed), formatBytes(p.Heap)
 		}
+		fmt.Fprintf(w, "%s\t%s\t%.0f\t%.1f %%\t%s\t%s\t\n", who, formatBytes(p.Memory), p.Goroutines, 100*p.CPU, freed, heap)
 	}
-	fmt.Fprintf(w, "goroutines\t%.3f /session\t\n", r.Values["goroutines_per_session"])
+	perSession := func(name string) string {
+		if v, ok := r.Values[name]; ok {
+			return fmt.Sprintf("%.0f B", v)
+		}
+		return "–"
+	}
+	fmt.Fprintf(w, "per session\t%s\t%.3f\t\t%s\t%s\t\n", perSession("memory_per_session"), r.Values["goroutines_per_session"],
+		perSession("memory_per_session_freed"), perSession("heap_per_session"))
 }
 
 // rest waits as long as a server may rest before its memory is read.

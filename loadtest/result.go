@@ -35,6 +35,8 @@ type Result struct {
 	Ramp        []RampPoint             `json:"ramp,omitempty"`
 	Churn       []ChurnRound            `json:"churn,omitempty"`
 	Slow        []SlowRound             `json:"slow,omitempty"`
+	Frames      []FrameRound            `json:"frames,omitempty"`
+	Fair        []FairRound             `json:"fair,omitempty"`
 	Quota       *Quota                  `json:"quota,omitempty"`
 	Connections Connections             `json:"connections"`
 	Closes      map[string]int64        `json:"closes,omitempty"`          // by close code, only what the server or the network did
@@ -45,6 +47,7 @@ type Result struct {
 
 	from, to usage     // around the measured part
 	sampling time.Time // when sampling began
+	frames   float64   // read by all viewers while measured
 }
 
 // Bound is the room's quota and how well it held.
@@ -171,6 +174,7 @@ func (r *Result) latencies(l *latencies) {
 func (r *Result) volumes(m *measured) {
 	seconds := max(m.took.Seconds(), 1e-3)
 	deliveries := float64(m.counted.deliveries())
+	r.frames += float64(m.counted.frames)
 	r.Values["deliveries_per_second"] = deliveries / seconds
 	r.Values["frames_per_second"] = float64(m.counted.frames) / seconds
 	if m.counted.frames > 0 && deliveries > 0 {
@@ -244,9 +248,7 @@ func (r *Result) count(rd *readers) {
 
 // usage adds processor time and memory of the measured part.
 func (r *Result) usage(s *sampler) {
-	for _, x := range r.Server {
-		r.Values["server_memory"] = max(r.Values["server_memory"], x.Memory)
-	}
+	r.memory()
 	if r.to.at.IsZero() || r.from.at.IsZero() {
 		return
 	}
@@ -261,8 +263,27 @@ func (r *Result) usage(s *sampler) {
 			r.note("other processes of this machine used %.0f %% of a core meanwhile: latencies are worse than the server's own", 100*other)
 		}
 	}
+	if r.frames > 0 && !s.blind() {
+		r.Values["cpu_per_frame"] = server * r.to.at.Sub(r.from.at).Seconds() / r.frames
+	}
 	if lag := r.Values["send_lag_p99"]; lag > 0.005 {
 		r.note("this tool sent late (p99 %s): it, or its machine, was short of processor time, and that is part of every latency", inSeconds.format(lag))
+	}
+}
+
+// memory compares the server's most with what it had when the first attempt was due.
+func (r *Result) memory() {
+	most, before := 0.0, 0.0
+	for _, x := range r.Server {
+		r.Values["server_memory"] = max(r.Values["server_memory"], x.Memory)
+		if x.At <= r.Began {
+			before = x.Memory
+		} else {
+			most = max(most, x.Memory)
+		}
+	}
+	if r.Delivery != nil && before > 0 && most > 0 {
+		r.Values["memory_growth"] = max(0, most-before)
 	}
 }
 

@@ -244,18 +244,16 @@ func (s *sampler) counters(ctx context.Context) map[string]float64 {
 	return out
 }
 
-// collectGarbage asks every node for a collection, through the heap profile of its pprof, and gives it rest to return
-// memory to the system. It reports whether all nodes did.
-func (s *sampler) collectGarbage(ctx context.Context, rest time.Duration) bool {
-	if len(s.admins()) == 0 {
-		return false
-	}
-	for _, admin := range s.admins() {
-		if s.client.collect(ctx, admin) != nil {
+// free asks every node to give back the memory that it can do without, and gives it rest to do so. It reports whether all
+// nodes did.
+func (s *sampler) free(ctx context.Context, rest time.Duration) bool {
+	admins := s.admins()
+	for _, admin := range admins {
+		if s.client.free(ctx, admin) != nil {
 			return false
 		}
 	}
-	return waitFor(ctx, rest) == nil
+	return len(admins) > 0 && waitFor(ctx, rest) == nil
 }
 
 // Environment is where a run took place.

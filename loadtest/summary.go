@@ -24,6 +24,8 @@ func (r *Result) summary(w io.Writer) {
 	r.rampTable(t)
 	r.churnTable(t)
 	r.slowTable(t)
+	r.fairTable(t)
+	r.framesTable(t)
 	r.quotaTable(t)
 	t.Flush()
 	r.quotaLines(w)

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+)
+
+// FrameRound is one turn of the server and one of the bare loop.
+type FrameRound struct {
+	Bytes  float64 `json:"bytes"`                    // of an average frame, header included
+	Server float64 `json:"server_seconds_per_frame"` // processor time of all the server did
+	Bare   float64 `json:"bare_seconds_per_frame"`   // of the bare loop, the same number of frames and bytes
+}
+
+// ratio is how many times the bare loop's time the server takes.
+func (f FrameRound) ratio() float64 { return f.Server / f.Bare }
+
+// frames asks what a frame costs: the processor time of the whole server, by frame that a viewer read, in turns with that
+// of a process that only writes the same bytes to as many sockets.
+func frames(ctx context.Context, b *bench) error {
+	o := b.o
+	if len(o.pids) != 1 {
+		return errors.New("frames looks at the processor time of one node: give -spawn 1, or -pid with -url")
+	}
+	c := b.crowd(o.viewers, true)
+	defer c.disperse(context.WithoutCancel(ctx), politely, 0)
+	if err := b.gather(ctx, c, o.viewers); err != nil {
+		return err
+	}
+	loop, err := startBare(ctx, len(c.live()), o.serverCPUs, o.loadCPUs)
+	if loop != nil {
+		defer loop.stop()
+	}
+	if err != nil {
+		return err
+	}
+	f := &frameTurns{bench: b, crowd: c, loop: loop, text: textOf(o.size), each: eachBurst(o.size), speak: newWriter(newRand(o.seed))}
+	return b.around(ctx, func() error {
+		for i := range o.rounds + 1 {
+			b.progress.line(fmt.Sprintf("frames: round %d of %d, %d viewers", i, o.rounds, o.viewers))
+			round, err := f.round(ctx)
+			if err != nil {
+				return err
+			}
+			if i > 0 { // the first warms up
+				b.result.Frames = append(b.result.Frames, round)
+			}
+		}
+		b.compareFrames()
+		return nil
+	})
+}
+
+// frameTurns takes turns.
+type frameTurns struct {
+	*bench
+	crowd *crowd
+	loop  *bare
+	text  string // of a message
+	each  int    // messages at a time: what does not fit into one
+	speak *writer
+	said  int
+}
+
+// maxText is how long a message's text may be in bytes; the marker comes behind it.
+const maxText = 1000
+
+// textOf is a text that makes a frame of about size bytes, or the longest one. Families of emoji are long but few.
+func textOf(size int) string {
+	const around = 130 // bytes of a frame beside the text
+	const family = "👨‍👩‍👧"
+	n := min(max(size-around, 1), maxText)
+	return strings.Repeat(family, n/len(family)) + strings.Repeat("x", n%len(family))
+}
+
+// eachBurst is how many messages make frames of about size bytes on average: the first after a quiet tick leaves alone,
+// the others follow as one frame.
+func eachBurst(size int) int {
+	const longest = maxText + 130
+	if size <= longest {
+		return 1
+	}
+	return (2*size + longest - 1) / longest
+}
+
+// round is a turn of the server and then one of the bare loop with as many frames of the same size.
+func (f *frameTurns) round(ctx context.Context) (FrameRound, error) {
+	var r FrameRound
+	before, pid := f.readers.totals(), f.o.pids[0]
+	spent, err := processTime(pid)
+	if err != nil {
+		return r, err
+	}
+	bursts := max(1, int(f.o.duration.Seconds()*f.o.rate/float64(f.o.viewers)/float64(f.each)))
+	every := f.o.duration / time.Duration(bursts)
+	if err := f.say(ctx, bursts, every); err != nil {
+		return r, err
+	}
+	after, err := processTime(pid)
+	if err != nil {
+		return r, err
+	}
+	now := f.readers.totals()
+	written := float64(now.frames - before.frames)
+	if written < float64(bursts*f.o.viewers) {
+		return r, fmt.Errorf("only %.0f frames arrived, %d were due", written, bursts*f.o.viewers)
+	}
+	const header = 4 // RFC 6455, section 5.2, for 126 bytes and more
+	r.Bytes = float64(now.bytes-before.bytes)/written + header
+	r.Server = (after - spent) / written
+
+	passes := max(1, int(math.Round(written/float64(f.o.viewers))))
+	if spent, err = processTime(f.loop.writer.cmd.Process.Pid); err != nil {
+		return r, err
+	}
+	if err := f.loop.pass(passes, f.o.duration/time.Duration(passes), int(math.Round(r.Bytes))); err != nil {
+		return r, err
+	}
+	after, err = processTime(f.loop.writer.cmd.Process.Pid)
+	r.Bare = (after - spent) / float64(passes*len(f.crowd.live()))
+	return r, err
+}
+
+// say sends bursts of messages and waits until everything has arrived. Nothing of it is a trial: only frames count.
+func (f *frameTurns) say(ctx context.Context, bursts int, every time.Duration) error {
+	senders, tag, start := f.crowd.live(), newTag(f.speak.rng), time.Now()
+	for i := range bursts {
+		if err := waitUntil(ctx, start.Add(time.Duration(i)*every)); err != nil {
+			return err
+		}
+		for range f.each {
+			s := senders[f.said%len(senders)]
+			f.said++
+			if err := s.wire.write(f.speak.danmaku(tag, f.said, f.text)); err != nil {
+				return err
+			}
+		}
+	}
+	moved := f.readers.motion()
+	for moved() {
+		if err := waitFor(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compareFrames takes the medians.
+func (b *bench) compareFrames() {
+	var server, bare, ratio []float64
+	for _, r := range b.result.Frames {
+		server, bare, ratio = append(server, r.Server), append(bare, r.Bare), append(ratio, r.ratio())
+	}
+	v := b.result.Values
+	v["frame_cpu"], v["frame_cpu_bare"], v["frame_ratio"] = median(server), median(bare), median(ratio)
+}
+
+func (r *Result) framesTable(w io.Writer) {
+	if len(r.Frames) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\nround\tbytes\tserver\tbare write(2)\tratio\t\n")
+	for i, f := range r.Frames {
+		fmt.Fprintf(w, "%d\t%.0f\t%s\t%s\t%.3f\t\n", i+1, f.Bytes, inSeconds.format(f.Server), inSeconds.format(f.Bare), f.ratio())
+	}
+	fmt.Fprintf(w, "median\t\t%s\t%s\t%.3f\t\n", inSeconds.format(r.Values["frame_cpu"]), inSeconds.format(r.Values["frame_cpu_bare"]), r.Values["frame_ratio"])
+}
