@@ -132,6 +132,6 @@ func (m *Member) Leave() {
 	m.room.mu.Unlock()
 	who := Identity{User: m.user.id, Role: m.joinedAs}
 	m.room.release(m.joined, &Speaker{who: &who, user: m.user, place: m.place, conn: m.conn, networks: m.networks, addr: m.addr}, limit.Join, 1)
-	m.room.hub.unseat(m.user, m.place)
+	m.room.hub.depart(m.user, m.place)
 	m.room.hub.exit(m.room)
 }

@@ -86,3 +86,23 @@ func (h *Hub) unseat(u *User, p *place) {
 	u.leave(p)
 	h.forgo(u)
 }
+
+// depart is unseat for a member. With a user's last one here, its buckets go back to what the nodes share, so that the
+// node it comes to next finds their levels there and need not ask this one. Somebody for whom a back end speaks has no
+// home: giving back after each call would cost more than it saves.
+func (h *Hub) depart(u *User, p *place) {
+	h.unseat(u, p)
+	now := h.gate.Now()
+	u.mu.Lock()
+	lastHere := p.refs == 0
+	u.mu.Unlock()
+	if lastHere {
+		p.subject.Leave(now)
+	}
+	h.mu.Lock()
+	last := u.refs == 0
+	h.mu.Unlock()
+	if last {
+		u.subject.Leave(now)
+	}
+}

@@ -104,7 +104,7 @@ const fullRetry = 5 * time.Second
 func (a *API) spend(r *http.Request, c caller, rt route) *protocol.Error {
 	now := a.gate.Now()
 	q := limit.Request{
-		Action: limit.API, Route: rt.method + " " + rt.pattern, Role: string(c.Role), User: c.User, Room: r.PathValue("room"), Addr: a.clientAddr(r),
+		Action: limit.API, Route: rt.method + " " + rt.pattern, Role: string(c.Role), User: c.User, Key: c.User, Room: r.PathValue("room"), Addr: a.clientAddr(r),
 	}
 	entry, release, ok := a.subject(now, c, q.Addr)
 	if !ok {

@@ -58,7 +58,7 @@ func (q *asked) request() (limit.Request, *protocol.Error) {
 	if q.Cost < 0 || q.Audience < 0 {
 		return out, protocol.BadField("cost, audience", "0 or more", strconv.FormatInt(min(q.Cost, int64(q.Audience)), 10))
 	}
-	out = limit.Request{Action: action, Cost: q.Cost, Role: q.Role, User: q.User, Room: q.Room, Addr: addr, Audience: q.Audience}
+	out = limit.Request{Action: action, Cost: q.Cost, Role: q.Role, User: q.User, Key: q.Key, Room: q.Room, Addr: addr, Audience: q.Audience}
 	out.Route = route
 	return out, nil
 }
