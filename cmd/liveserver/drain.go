@@ -63,6 +63,7 @@ func (n *node) drain() error {
 	requests.Wait()
 	within(closeTimeout, "close rooms", n.hub.Close)
 	n.lag.close()
+	within(closeTimeout, "give quotas back", n.quotas.close)
 	n.book.Close()
 	n.unlearn()
 	within(closeTimeout, "close the store", n.fabric.Close)
@@ -98,6 +99,7 @@ func (n *node) abandon() {
 	if n.lag != nil {
 		n.lag.close()
 	}
+	n.logFailure("give quotas back", n.quotas.close(ctx))
 	if n.book != nil {
 		n.book.Close()
 	}

@@ -30,6 +30,7 @@ type node struct {
 	revoked   token.Revocations
 	unlearn   func() // ends the learning of what is revoked; nil before it began
 	gate      *limit.Gate
+	quotas    quotas
 	fabric    *fanout.Fabric
 	recorder  *preview.Recorder
 	book      *rulebook.Book
@@ -118,12 +119,14 @@ func (n *node) openRooms(ctx context.Context, seed *limit.Spec, reg *prometheus.
 	if err := n.watchTraffic(reg); err != nil {
 		return err
 	}
-	newClusterMetrics(reg, nil)
+	if err := n.shareQuotas(reg); err != nil {
+		return err
+	}
 	said := &allowances{gate: n.gate}
 	if err := n.openBook(ctx, seed, reg); err != nil {
 		return err
 	}
-	n.health = newHealth(n.cfg.NodeID, reg, dependency{dependencyNATS, func() error { return n.fabric.Health().Err() }})
+	n.health = newHealth(n.cfg.NodeID, reg, dependency{dependencyNATS, func() error { return n.fabric.Health().Err() }}, dependency{dependencyRedis, n.quotas.away})
 	n.sockets = conn.NewMetrics(reg)
 	if n.lag, err = newLagProbe(); err != nil {
 		return err

@@ -94,11 +94,11 @@ func (v *validator) nats(c Config) {
 
 // redis checks the form of the address; the store itself reads the rest.
 func (v *validator) redis(c Config) {
-	if c.Redis != "" {
-		v.secretURL("redis", c.Redis, "redis", "rediss")
+	if scheme, _, ok := strings.Cut(c.Redis, "://"); ok {
+		v.oneOf("redis", scheme+"://", "redis://", "rediss://", "redis+sentinel://", "rediss+sentinel://", "redis+cluster://", "rediss+cluster://", "unix://")
 	}
-	if c.RedisCA != "" && !strings.HasPrefix(c.Redis, "rediss://") {
-		v.add("redis_ca", "nothing, unless redis begins with rediss://", "a file")
+	if c.RedisCA != "" && !strings.HasPrefix(c.Redis, "rediss") {
+		v.add("redis_ca", "nothing, unless redis begins with rediss", "a file")
 	}
 }
 
