@@ -241,9 +241,10 @@ func (p *lease) recall(owner string) {
 	} else {
 		err = c.cfg.Peers.Recall(ctx, node, owner+" "+p.key)
 	}
+	now := c.cfg.Clock()
 	p.owner.mu.Lock()
 	defer p.owner.mu.Unlock()
-	p.recalledLocked(c.cfg.Clock(), owner, err)
+	p.recalledLocked(now, owner, err)
 }
 
 func (p *lease) recalledLocked(now Instant, owner string, err error) {

@@ -120,7 +120,7 @@ func (c *Cluster) find(name string) *lease {
 
 // Close gives everything back, as far as it can before ctx ends, and returns
 // when the last goroutine has ended; the error is ctx's, when it ended first.
-// Decisions after it are those of an outage.
+// Decisions after it spend what is in hand, and are refused beyond.
 func (c *Cluster) Close(ctx context.Context) error {
 	c.closing.Store(true)
 	c.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 )
 
@@ -56,6 +57,10 @@ type ClusterConfig struct {
 	// Spacing is the least time between two draws of this node on one key.
 	// 20 ms by default.
 	Spacing time.Duration
+
+	// Rand returns a number from 0 to below n, for what must not happen on all
+	// nodes at once. Nil is math/rand/v2.Int64N.
+	Rand func(n int64) int64
 }
 
 // The defaults of a ClusterConfig.
@@ -110,6 +115,9 @@ func (c ClusterConfig) withDefaults() ClusterConfig {
 		if *f.value == 0 {
 			*f.value = f.none
 		}
+	}
+	if c.Rand == nil {
+		c.Rand = rand.Int64N
 	}
 	return c
 }

@@ -99,6 +99,13 @@ func (p *lease) askOutLocked(s *Subject, now Instant, at int64, class uint8, cos
 	}
 	unit := r.meter.shares(cells).unit[class]
 	*a = answer{outcome: outcomeAllow, cost: cost, unit: unit, by: byPolicy}
+	if p.cluster.closing.Load() {
+		// What this node spent now, the store would never hear of.
+		a.by = byHold
+		p.lackLocked(a, p.hold, retryAway)
+		return
+	}
+	p.probeLocked()
 	switch r.shared.policy {
 	case policyClosed:
 		a.outcome, a.cost, a.wait, a.away = outcomeReject, 0, probeAfter+defaultBudget, true
@@ -111,6 +118,24 @@ func (p *lease) askOutLocked(s *Subject, now Instant, at int64, class uint8, cos
 	}
 	p.beginLocked(s, now)
 	part(r, cells, at, cost, floor, p.partsLocked(), a)
+}
+
+// probeLocked plans a call where nothing else would: only this lease's calls
+// failed, or it has not called since its shard is back.
+func (p *lease) probeLocked() {
+	if p.failures >= tripAfter && !p.flying && !p.lane.health.away.Load() && p.rule.shared.kind != KindSlots {
+		p.planLocked(p.sent.Add(probeAfter))
+	}
+}
+
+// probesLocked tells whether a decision may find out by itself whether the
+// calls of a rule that counts slots still fail.
+func (p *lease) probesLocked(now Instant) bool {
+	if p.failures < tripAfter || p.lane.health.away.Load() || p.cluster.closing.Load() || now.Sub(p.sent) < probeAfter {
+		return false
+	}
+	p.sent = now
+	return true
 }
 
 // part asks this node's part of a bucket: every cost times the nodes, but at

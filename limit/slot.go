@@ -49,7 +49,7 @@ func (p *lease) askSlot(t *trial, s *Subject, at int64, a *answer) {
 		}
 	}
 	switch {
-	case p.outLocked(t.now):
+	case p.outLocked(t.now) && !p.probesLocked(t.now):
 		p.askOutLocked(s, t.now, at, t.class, 1, 0, a)
 	case t.now < p.dry.recheck:
 		a.outcome, a.cost, a.wait = outcomeReject, 0, p.dry.until.Sub(t.now)

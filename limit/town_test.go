@@ -27,6 +27,7 @@ type link struct {
 	silent   atomic.Bool // nothing arrives
 	deafened atomic.Bool // everything arrives, no answer comes back
 	fail     atomic.Pointer[error]
+	badKey   atomic.Pointer[string] // calls on it fail, the others of a batch do not
 }
 
 func newLink(delay time.Duration) *link {
@@ -50,8 +51,13 @@ func (l *link) Do(ctx context.Context, calls []*limit.Call) {
 		if err != nil {
 			c.Reply, c.Err = limit.Reply{}, err
 		}
+		if bad := l.badKey.Load(); bad != nil && c.Key == *bad {
+			c.Reply, c.Err = limit.Reply{}, errWrongType
+		}
 	}
 }
+
+var errWrongType = errors.New("WRONGTYPE")
 
 func (l *link) do(ctx context.Context, calls []*limit.Call) error {
 	if f := l.fail.Load(); f != nil {
