@@ -61,7 +61,9 @@ func (c CloseCode) ComeBack() bool {
 type Refusal struct {
 	Code      CloseCode
 	Reconnect time.Duration // 0: nothing said
-	Detail    string        // one ASCII word that explains the code further, at most 40 bytes; "" for none
+	// Scope and Rule name the limit that refused a hello; "" for none.
+	Scope, Rule string
+	Detail      string // one ASCII word that explains the code further, at most 40 bytes; "" for none
 }
 
 // Reason renders the close reason: compact ASCII JSON of at most 123 bytes, the most a close frame can carry.
@@ -92,6 +94,8 @@ func (r Refusal) Answer() *Error {
 		return &Error{Reason: ReasonForbidden, Detail: r.Detail}
 	case r.Code == CloseNoRoom:
 		return &Error{Reason: ReasonNotFound, Detail: "room"}
+	case r.Rule != "":
+		return &Error{Reason: ReasonRateLimited, Scope: r.Scope, Rule: r.Rule, RetryAfter: r.Reconnect}
 	case r.Reconnect > 0:
 		return &Error{Reason: ReasonUnavailable, RetryAfter: r.Reconnect}
 	}

@@ -215,7 +215,7 @@ rules:
 	})
 	w.join("demo", "a")
 	w.join("demo", "a")
-	if _, r := w.tryJoin("demo", "a"); r == nil || r.Code != protocol.CloseOverloaded || r.Reconnect < 59*time.Second || r.Detail != "join" {
+	if _, r := w.tryJoin("demo", "a"); r == nil || r.Code != protocol.CloseOverloaded || r.Reconnect < 59*time.Second || r.Detail != "join" || r.Rule != "join" || r.Scope == "" {
 		t.Fatalf("third join: %+v", r)
 	}
 	w.join("demo", "b")

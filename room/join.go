@@ -58,7 +58,9 @@ func refusal(err *protocol.Error) *protocol.Refusal {
 	}
 	// Where the wait is short, as for a room of thousands, all would come back within the same few milliseconds.
 	spread := openRetry + rand.N(openRetry)
-	return &protocol.Refusal{Code: protocol.CloseOverloaded, Reconnect: max(err.RetryAfter, spread), Detail: err.Rule}
+	return &protocol.Refusal{
+		Code: protocol.CloseOverloaded, Reconnect: max(err.RetryAfter, spread), Scope: err.Scope, Rule: err.Rule, Detail: err.Rule,
+	}
 }
 
 // view is the room at the instant of a join: what is not in it reaches the member live.

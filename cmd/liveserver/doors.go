@@ -18,6 +18,17 @@ import (
 // maxPongTimeout is how long a ping may stay without an answer; never longer than the heartbeat itself.
 const maxPongTimeout = 10 * time.Second
 
+// newcomers tells whether this node takes sockets now: not while it is behind in all else, and not without memory to spare.
+func (n *node) newcomers() func() (retry time.Duration, ok bool) {
+	memory := newHeadroom(uint64(n.cfg.Sessions.MaxMemory) << 20)
+	return func() (time.Duration, bool) {
+		if retry, ok := n.hub.Newcomers(); !ok {
+			return retry, false
+		}
+		return memory.ready()
+	}
+}
+
 // openDoors makes what people come in by: sockets, pages, API.
 func (n *node) openDoors(certificate *tls.Config, reg *prometheus.Registry) error {
 	pages, err := site.New(web.Demo(), web.Client())
@@ -33,7 +44,7 @@ func (n *node) openDoors(certificate *tls.Config, reg *prometheus.Registry) erro
 	n.acceptor, err = conn.NewAcceptor(conn.Config{
 		Origins: n.cfg.Origins, MaxSessions: n.cfg.Sessions.Max,
 		HelloTimeout: n.cfg.Sessions.HelloTimeout, Heartbeat: n.cfg.Sessions.Heartbeat, WriteTimeout: n.cfg.Sessions.WriteTimeout,
-		PongTimeout: min(maxPongTimeout, n.cfg.Sessions.Heartbeat), ClientAddr: clientAddr, Ready: n.hub.Newcomers, Admit: arrivals.admit, Meter: newFrameMeter(n.gate, reg),
+		PongTimeout: min(maxPongTimeout, n.cfg.Sessions.Heartbeat), ClientAddr: clientAddr, Ready: n.newcomers(), Admit: arrivals.admit, Meter: newFrameMeter(n.gate, reg),
 		Deflate: n.deflates(), Metrics: n.sockets, Logger: n.log,
 	}, &lobby{tokens: n.tokens, hub: n.hub, guests: n.cfg.Auth.Guests, created: created, arrived: arrivals})
 	if err != nil {

@@ -99,6 +99,7 @@ type Limits struct {
 // Sessions bounds the sockets of this node.
 type Sessions struct {
 	Max          int
+	MaxMemory    int // MiB
 	Heartbeat    time.Duration
 	HelloTimeout time.Duration
 	WriteTimeout time.Duration

@@ -87,6 +87,8 @@ func Settings() []Setting {
 			Doc: "Who owns the rules: cluster (the store; limits.file only seeds an empty one), or file (read again when it changes; the API refuses changes)."},
 		{Key: "sessions.max", Unit: "number", Default: "100000", into: func(c *Config) any { return &c.Sessions.Max },
 			Doc: "Sockets this node holds at most; more are told to come back (4003)."},
+		{Key: "sessions.max_memory", Unit: "MiB", Default: "0", into: func(c *Config) any { return &c.Sessions.MaxMemory },
+			Doc: "Memory this process should stay below; from three quarters of it on new sockets are told to come back (4003). 0: GOMEMLIMIT, else nine tenths of the container's limit, else unbounded."},
 		{Key: "sessions.heartbeat", Unit: "duration", Default: "25s", into: func(c *Config) any { return &c.Sessions.Heartbeat },
 			Doc: "Time between protocol pings; a socket that misses two is gone."},
 		{Key: "sessions.hello_timeout", Unit: "duration", Default: "8s", into: func(c *Config) any { return &c.Sessions.HelloTimeout },

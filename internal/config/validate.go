@@ -171,6 +171,7 @@ func (v *validator) numbers(c Config) {
 	v.count("rooms.max", c.Rooms.Max, 1, 1_000_000)
 	v.count("rooms.text_graphemes", c.Rooms.TextGraphemes, 1, 500)
 	v.count("sessions.max", c.Sessions.Max, 1, 10_000_000)
+	v.count("sessions.max_memory", c.Sessions.MaxMemory, 0, 1<<30)
 	v.duration("rooms.idle", c.Rooms.Idle, time.Second, 24*time.Hour)
 	v.duration("rooms.tick", c.Rooms.Tick, time.Millisecond, time.Second)
 	v.duration("sessions.heartbeat", c.Sessions.Heartbeat, time.Second, 10*time.Minute)
