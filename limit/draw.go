@@ -2,13 +2,15 @@ package limit
 
 import (
 	"errors"
+	"math/rand/v2"
 	"time"
 )
 
 var _ errand = (*lease)(nil)
 
-// drySpacing is added to the spacing of draws that find little.
-const drySpacing = 5 * time.Millisecond
+// drySpacing bounds what is added to the spacing of draws that find little. It
+// is random, else who draws right after another would find nothing for ever.
+const drySpacing = 10 * time.Millisecond
 
 // prepare decides what the lease's next call is, from what it has and what is
 // wanted of it at this instant.
@@ -97,10 +99,13 @@ func (p *lease) giveBackLocked(shares int64) {
 }
 
 // wantLocked is what the node would keep in hand: its demand over the horizon,
-// nothing when that is little or when there is little for each node. Then
-// decisions ask one by one.
+// nothing when that is little, when there is little for each node, or of one
+// user's bucket. Then decisions ask one by one.
 func (p *lease) wantLocked() int64 {
 	s := p.rule.shared
+	if s.claims {
+		return 0
+	}
 	want := p.demand.over(p.cluster.cfg.Horizon)
 	if want < 2*s.scale || p.terms().Size/int64(p.others+1) < 4*s.scale {
 		return 0
@@ -116,7 +121,7 @@ func (p *lease) clockLocked(l *lane, now Instant, c *Call) {
 		c.Seen, c.LeastSince, c.MostSince = p.seen, now.Sub(p.got), now.Sub(p.asked)
 		c.Lost = c.Lost || now.Add(keepMargin) < p.keep
 	}
-	p.sent = now
+	p.paceLocked(now)
 }
 
 // unheardLocked begins a new name when the store may have forgotten this one.
@@ -260,7 +265,7 @@ func (p *lease) dryLocked(sent, now Instant, c *Call) {
 			wait = c.Reply.Ends
 		}
 	}
-	soonest := sent.Add(p.cluster.cfg.Spacing + drySpacing)
+	soonest := sent.Add(p.cluster.cfg.Spacing + rand.N(drySpacing))
 	p.dry.least = least
 	p.dry.until = max(now.Add(wait), soonest)
 	p.dry.recheck = min(p.dry.until, now.Add(time.Second))

@@ -15,6 +15,13 @@ type Standing struct {
 	// request's role counts them. They are zero where the rule is not asked.
 	Level int64 `json:"level"`
 	Burst int64 `json:"burst"`
+	// Cluster tells how a rule with cluster: true stands here: "home" while this
+	// node has the whole bucket, "shared" while nodes draw from it, "giving" in
+	// between, "outage" while it goes by on_outage; empty while nobody has
+	// asked, and for rules of this node alone. Held is how many tokens of Level
+	// this node has in hand; the rest is an estimate from the store's last answer.
+	Cluster string `json:"cluster,omitempty"`
+	Held    int64  `json:"held,omitempty"`
 	// RetryAfter is how long the rule would refuse the request from now on:
 	// 0 when it would not, Never when it always would.
 	RetryAfter time.Duration `json:"retry_after_ns"`
@@ -55,6 +62,7 @@ func (g *Gate) explain(now Instant, q *Request, s *Subject) []Standing {
 		standing.Why = r.why(class, q, i >= from && i < to)
 		if standing.Why == "applies" || standing.Why == "shadow" {
 			r.stand(&standing, cells[r.cell:], at, class, q)
+			s.sharing.stand(&standing, r, now, class, q)
 		}
 		all = append(all, standing)
 	}
@@ -85,4 +93,41 @@ func (r *rule) stand(s *Standing, cells []int64, at int64, class uint8, q *Reque
 	shares := r.meter.shares(cells)
 	s.Level = max(r.meter.level(cells, at), 0) / shares.unit[class]
 	s.Burst = shares.size / shares.unit[class]
+}
+
+// stand fills in what is known of a bucket that nodes share.
+func (h *sharing) stand(s *Standing, r *rule, now Instant, class uint8, q *Request) {
+	if h == nil || r.shared == nil {
+		return
+	}
+	p := h.leases[r.shared.first+int(r.shared.floorOf[q.Action])]
+	switch {
+	case p == nil || p.got == 0 && p.claim.state == claimNone:
+		return
+	case p.claim.state == claimMine && p.homeLocked(now):
+		s.Cluster = "home"
+		return
+	case p.claim.state == claimGiving:
+		s.Cluster = "giving"
+		return
+	case p.outLocked(now):
+		s.Cluster = "outage"
+		return
+	}
+	s.Cluster = "shared"
+	unit, hold := r.shared.unit[class], p.inHandLocked(now)
+	level := min(hold+max(p.levelLocked(now), 0), p.terms().Size)
+	s.Held, s.Level, s.Burst = hold/unit, level/unit, p.terms().Size/unit
+	if r.second != nil {
+		return // when it degrades or refuses is told by the node's own buckets
+	}
+	need := r.cost(q)*unit + p.floor*r.shared.scale
+	switch t := p.terms(); {
+	case need <= level || r.fold:
+		s.RetryAfter = 0
+	case now < p.dry.until:
+		s.RetryAfter = p.dry.until.Sub(now)
+	case t.Num > 0:
+		s.RetryAfter = time.Duration(scale(need-level, t.Den, t.Num, 1)) * time.Microsecond
+	}
 }

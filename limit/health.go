@@ -28,6 +28,8 @@ type health struct {
 	away atomic.Bool
 	down atomic.Int64
 	back atomic.Int64
+	// failing is since when no call has succeeded, 0 when the last one has.
+	failing atomic.Int64
 
 	mu     sync.Mutex    // a leaf
 	up     Instant       // of the first success since the last failure, 0 for none
@@ -38,9 +40,11 @@ type health struct {
 }
 
 const (
-	// tripAfter failures in a row open a breaker; probeAfter it lets one call
-	// through to find out.
+	// tripAfter failures in a row open a breaker, unless all of them are within
+	// tripSpan: the nodes that saw a short one would go on with parts of what
+	// the others still draw from. probeAfter it lets one call through.
 	tripAfter  = 3
+	tripSpan   = 100 * time.Millisecond
 	probeAfter = 400 * time.Millisecond
 	// calm is how long a shard must answer before a failure begins another
 	// outage, so that one that comes and goes is not open over and over.
@@ -55,7 +59,7 @@ func newHealth(c *Cluster, shard string) *health {
 	h.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		MaxRequests: 1,
 		Timeout:     probeAfter,
-		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= tripAfter },
+		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= tripAfter && h.lasts() },
 		OnStateChange: func(_ string, _, to gobreaker.State) {
 			if to == gobreaker.StateClosed {
 				h.back.Store(int64(max(c.cfg.Clock(), 1)))
@@ -95,6 +99,11 @@ func (h *health) note(err error) {
 	now := h.cluster.cfg.Clock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if err == nil {
+		h.failing.Store(0)
+	} else {
+		h.failing.CompareAndSwap(0, int64(max(now, 1)))
+	}
 	switch {
 	case err == nil && h.up == 0:
 		h.up = now
@@ -105,6 +114,12 @@ func (h *health) note(err error) {
 	default:
 		h.up = 0
 	}
+}
+
+// lasts tells whether calls have failed for long enough to be an outage.
+func (h *health) lasts() bool {
+	failing := Instant(h.failing.Load())
+	return failing != 0 && h.cluster.cfg.Clock().Sub(failing) >= tripSpan
 }
 
 // tell logs the beginning and the end of an outage.

@@ -48,6 +48,7 @@ type lease struct {
 	asked    Instant // when that call was sent
 	got      Instant // when its answer came
 	sent     Instant // when the last call was sent, answered or not
+	pace     Instant // when it could have been sent, had all been evenly spaced, and the spacing
 	keep     Instant // until when the store remembers the key, at least
 	failures int     // calls in a row
 
@@ -161,17 +162,36 @@ func (p *lease) waitLocked(need, least int64) <-chan struct{} {
 	if p.done == nil {
 		p.done = make(chan struct{})
 	}
-	p.planLocked(p.nextLocked())
+	p.planLocked(p.soonLocked())
 	return p.done
 }
 
-// nextLocked is when the next call may go out: some time after the last.
+// nextLocked is when the next call may go out that nobody waits for: some time
+// after the last.
 func (p *lease) nextLocked() Instant {
 	if p.sent == 0 {
 		return 0
 	}
 	return p.sent.Add(p.cluster.cfg.Spacing)
 }
+
+// soonLocked is when the next call may go out that a decision waits for: at
+// once, unless the last few came in a row. Over time they are as far apart as
+// the others.
+func (p *lease) soonLocked() Instant {
+	if p.pace == 0 {
+		return 0
+	}
+	return p.pace.Add(-inARow * p.cluster.cfg.Spacing)
+}
+
+// paceLocked counts a call that goes out.
+func (p *lease) paceLocked(now Instant) {
+	p.sent, p.pace = now, max(p.pace, now).Add(p.cluster.cfg.Spacing)
+}
+
+// inARow is how many calls may go out without a pause.
+const inARow = 4
 
 // wakeLocked lets those who wait look again.
 func (p *lease) wakeLocked() {

@@ -80,7 +80,7 @@ func (m Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Hand
 	if m.Identify != nil {
 		who = m.Identify(r)
 	}
-	q.Role, q.User = who.Role, who.User
+	q.Role, q.User, q.Key = who.Role, who.User, who.Key
 	now := m.Gate.Now()
 	subjects, release, ok := all.acquire(now, who, q.Addr)
 	defer release()

@@ -13,8 +13,11 @@ func (p *lease) outLocked(now Instant) bool {
 	return p.awayLocked() || p.rule.shared.policy != policyClosed && p.lane.health.settles(now)
 }
 
+// tripAlone failures in a row of one key alone count as an outage for it.
+const tripAlone = 8
+
 func (p *lease) awayLocked() bool {
-	return p.lane.health.away.Load() || p.failures >= tripAfter || p.cluster.closing.Load()
+	return p.lane.health.away.Load() || p.failures >= tripAlone || p.cluster.closing.Load()
 }
 
 // partsLocked is how many parts the bucket has: one for each node alive, and one
@@ -42,8 +45,9 @@ func (p *lease) beginLocked(s *Subject, now Instant) {
 	cells := s.cells[r.cell:]
 	units, nodes := r.meter.shares(cells), p.cluster.nodes.Load()
 	known := units.size
-	if r.shared.kind == KindBucket {
-		known = scale(max(p.levelLocked(now), 0), units.whole, r.shared.scale, 0)
+	if r.shared.kind == KindBucket && p.got != 0 {
+		// Others drew after that answer, as much as came since, or nearly.
+		known = scale(max(p.levelLocked(now.Add(-2*p.cluster.cfg.Spacing)), 0), units.whole, r.shared.scale, 0)
 	}
 	level := scale(max(r.meter.level(cells, at), 0), nodes, 1, 0)
 	setLevel(r.meter, cells, at, min(level, known, units.size))

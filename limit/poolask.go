@@ -105,7 +105,7 @@ func (p *lease) askLateLocked(t *trial, s *Subject, at, cost, floor int64, a *an
 		return
 	}
 	t.at = max(t.at, p.since)
-	p.lackLocked(a, p.hold, max(p.nextLocked().Sub(t.now), retryAway))
+	p.lackLocked(a, p.hold, max(p.soonLocked().Sub(t.now), retryAway))
 }
 
 // spend takes what an answer grants from where it comes.

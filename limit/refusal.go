@@ -26,14 +26,21 @@ var (
 	languages = language.NewMatcher([]language.Tag{language.English, language.Chinese})
 
 	tooMany = [...]string{"Too many requests, please try again later", "访问过于频繁，请稍后再试"}
+	away    = [...]string{"Temporarily unavailable, please try again later", "服务暂时不可用，请稍后再试"}
 	noPlace = [...]string{"Too busy to take on another client, please try again later", "服务繁忙，请稍后再试"}
 )
 
 // WriteRefusal answers a rejected request: status 429, Retry-After in whole
 // seconds of at least 1, the headers of SetHeaders, and a body that says
 // scope, rule and retry_after_ms with jitter. Its message is in Chinese or
-// English by Accept-Language.
+// English by Accept-Language. Of a rejection that is Unavailable the status is
+// 503 and the reason unavailable.
 func WriteRefusal(w http.ResponseWriter, r *http.Request, d Decision, rules *Rules) {
+	if d.Unavailable {
+		body := refusal{Code: http.StatusServiceUnavailable, Reason: "unavailable", Scope: d.Scope.String(), Rule: d.Rule}
+		writeRefusal(w, r, body, d.RetryAfter, away)
+		return
+	}
 	SetHeaders(w.Header(), d, rules)
 	body := refusal{Code: http.StatusTooManyRequests, Reason: "rate_limited", Scope: d.Scope.String(), Rule: d.Rule}
 	writeRefusal(w, r, body, d.RetryAfter, tooMany)
