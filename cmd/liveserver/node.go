@@ -97,6 +97,7 @@ func start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *node, e
 		return nil, err
 	}
 	n.running.Go(func() { n.health.watch(background) })
+	n.running.Go(func() { keepMemoryLow(background) })
 	n.serveOn(n.main, n.ln.main, certificate != nil)
 	n.serveOn(n.admin, n.ln.admin, false)
 	return n, nil
