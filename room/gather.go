@@ -4,12 +4,13 @@ import (
 	"time"
 
 	"liveroom/limit"
+	"liveroom/protocol"
 )
 
 // A frame of one danmaku does not deflate, one of sixteen does to a third. So a room in which many viewers take deflated
 // frames gathers for longer while enough is said to make that worth it: its ticks are as long as gathered messages take to
-// come, [Config.GatherTick] at most. A room where less is said than worthGathering within that keeps its ticks, and the first
-// message after a quiet tick leaves at once everywhere.
+// come, [Config.GatherTick] at most. A room where less is said than worthGathering within that keeps its ticks, gifts and
+// control wait for no more than the tick as it is configured, and the first message after a quiet tick leaves at once.
 const (
 	gathered       = 16 // messages per frame to aim for
 	worthGathering = 4  // messages within the longest tick below which waiting saves too little
@@ -42,8 +43,10 @@ func (r *Room) noteLocked(now limit.Instant) {
 
 // gatherLocked is how long a tick is for the sake of deflating; 0 where that makes no difference.
 func (r *Room) gatherLocked() time.Duration {
-	cfg := &r.hub.cfg
-	if r.audience.deflating < cfg.DeflateFrom || r.tick.pace.takes(worthGathering) > cfg.GatherTick {
+	cfg, b := &r.hub.cfg, &r.tick.batch
+	switch {
+	case r.audience.deflating < cfg.DeflateFrom, r.tick.pace.takes(worthGathering) > cfg.GatherTick,
+		b.Count(protocol.ClassGift)+b.Count(protocol.ClassControl) > 0:
 		return 0
 	}
 	return min(r.tick.pace.takes(gathered), cfg.GatherTick)

@@ -56,6 +56,34 @@ func TestGather(t *testing.T) {
 	}
 }
 
+// A gift ends the gathering with the tick as it is configured.
+func TestGiftEndsGathering(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newMemoryBus(), func(c *Config) { c.Gate, c.DeflateFrom = gateOf(t, unlimited), 1 })
+		a := w.join("demo", "a", deflating)
+		for i := range 500 {
+			a.say(fmt.Sprint(i))
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(200 * time.Millisecond)
+		a.say("leaves at once")
+		synctest.Wait()
+		a.say("waits")
+		time.Sleep(30 * time.Millisecond)
+		synctest.Wait()
+		before := a.flushes()
+		if got := texts(a.seen("danmaku")); got[len(got)-1] != "leaves at once" {
+			t.Fatalf("the room does not gather: %q", got[len(got)-1])
+		}
+		a.give("g", "rose", 1)
+		synctest.Wait()
+		if n := a.flushes() - before; n != 1 || len(a.seen("gift")) != 1 {
+			t.Errorf("%d flushes and %d gifts at once, want 1 of each", n, len(a.seen("gift")))
+		}
+		w.stop()
+	})
+}
+
 // A room makes deflated frames only when enough of its members take them.
 func TestDeflateFrom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
