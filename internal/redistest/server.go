@@ -21,6 +21,7 @@ type Server struct {
 
 	t    testing.TB
 	dir  string
+	file string
 	args []string
 
 	mu      sync.Mutex
@@ -33,7 +34,15 @@ type Server struct {
 // redis-server's command line.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	s := &Server{t: t, dir: t.TempDir(), args: args}
+	return start(t, "", append([]string{
+		"--save", "", "--appendonly", "no", "--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0",
+	}, args...)...)
+}
+
+// start runs a server, by a configuration file if there is one.
+func start(t testing.TB, file string, args ...string) *Server {
+	t.Helper()
+	s := &Server{t: t, dir: t.TempDir(), file: file, args: args}
 	for try := range 5 {
 		s.Addr = freeAddr(t)
 		if s.run() == nil {
@@ -85,10 +94,11 @@ func freeAddr(t testing.TB) string {
 func (s *Server) run() error {
 	s.t.Helper()
 	_, port, _ := net.SplitHostPort(s.Addr)
-	args := append([]string{
-		"--port", port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "no",
-		"--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0",
-	}, s.args...)
+	var args []string
+	if s.file != "" {
+		args = append(args, s.file)
+	}
+	args = append(append(args, "--port", port, "--bind", "127.0.0.1", "--dir", s.dir), s.args...)
 	cmd := exec.Command(program(s.t), args...)
 	output := &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = output, output
@@ -107,7 +117,10 @@ func (s *Server) answers(within time.Duration) error {
 	defer cancel()
 	for {
 		err := s.Client().Ping(ctx).Err()
-		if err == nil || ctx.Err() != nil {
+		if err == nil || redis.IsAuthError(err) {
+			return nil
+		}
+		if ctx.Err() != nil {
 			return err
 		}
 		wait(ctx, 5*time.Millisecond)
@@ -155,7 +168,8 @@ func (s *Server) Do(args ...any) any {
 	return v
 }
 
-// Kill ends the server with SIGKILL. Its data are lost.
+// Kill ends the server with SIGKILL. Its data are lost, unless its options keep
+// them on disk.
 func (s *Server) Kill() {
 	s.mu.Lock()
 	process := s.process
@@ -167,14 +181,15 @@ func (s *Server) Kill() {
 	}
 }
 
-// Restart kills the server and starts it again, empty, at the same address.
+// Restart kills the server and runs it again.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()
 	s.Run()
 }
 
-// Run starts a killed server again, empty, at the same address.
+// Run starts a killed server again at the same address, empty unless its options
+// keep its data on disk.
 func (s *Server) Run() {
 	s.t.Helper()
 	if err := s.run(); err != nil {

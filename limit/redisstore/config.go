@@ -193,8 +193,9 @@ func parseSentinel(u *url.URL, more []string) (*redis.UniversalOptions, error) {
 	if err != nil {
 		return nil, errors.New("redisstore: the URL's database or query does not parse")
 	}
-	return &redis.UniversalOptions{
-		Addrs: o.SentinelAddrs, MasterName: name, DB: o.DB, Username: o.Username, Password: o.Password,
+	password, _ := u.User.Password()
+	return &redis.UniversalOptions{ // the log-in is the servers', Sentinel has its own
+		Addrs: o.SentinelAddrs, MasterName: name, DB: o.DB, Username: u.User.Username(), Password: password,
 		SentinelUsername: sentinelUser, SentinelPassword: sentinelPassword,
 		TLSConfig: o.TLSConfig, PoolSize: o.PoolSize, ClientName: o.ClientName,
 	}, nil

@@ -35,7 +35,7 @@ local function enter(now)
   if owner == node or owner == steal then
     owner, level, t = '', 0, now
   elseif owner == free then
-    owner, level, t = '', size * den, now
+    owner = ''
   else
     return false
   end
