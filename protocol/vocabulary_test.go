@@ -53,7 +53,7 @@ func TestRefusedHelloIsAnswered(t *testing.T) {
 		"403 forbidden: other rooms":   {Code: CloseForbidden, Detail: "other rooms"},
 		"404 not_found: room":          {Code: CloseNoRoom},
 		"503 unavailable":              {Code: CloseOverloaded, Reconnect: time.Second, Detail: "rate_limited"},
-		"429 rate_limited by room rule join-room, retry after 1s": {Code: CloseOverloaded, Reconnect: time.Second, Scope: "room", Rule: "join-room"},
+		"429 rate_limited by room rule join-room": {Code: CloseOverloaded, Reconnect: time.Second, Scope: "room", Rule: "join-room"},
 		"500 internal": {Code: CloseInternal},
 	} {
 		if err := r.Answer(); err.Error() != want || err.RetryAfter != r.Reconnect {
