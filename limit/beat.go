@@ -9,8 +9,8 @@ import (
 // often this node looks at its peers. What it saw is good for stillReachable:
 // a process that was paused for longer must look again.
 const (
-	beatEvery      = 500 * time.Millisecond
-	beatWhenFailed = 100 * time.Millisecond
+	beatEvery      = 400 * time.Millisecond
+	beatWhenFailed = 20 * time.Millisecond
 	lookEvery      = 200 * time.Millisecond
 	stillReachable = 500 * time.Millisecond
 )

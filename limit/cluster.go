@@ -89,7 +89,7 @@ func (c *Cluster) eachLane(f func(*lane)) {
 
 // patience is how long a call may take: longer than a decision waits for it,
 // since a late grant is still a grant.
-func (c *Cluster) patience() time.Duration { return 2 * c.cfg.Budget }
+func (c *Cluster) patience() time.Duration { return 5 * c.cfg.Budget }
 
 // trip is how long a call takes, averaged.
 func (c *Cluster) trip() time.Duration { return time.Duration(c.roundTrip.Load()) }

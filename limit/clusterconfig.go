@@ -48,7 +48,7 @@ type ClusterConfig struct {
 	Log *slog.Logger
 
 	// Budget is the longest that a decision waits for the store, over all of
-	// its rules. 30 ms by default; a call is given up after twice that.
+	// its rules. 30 ms by default; a call is given up after five times that.
 	Budget time.Duration
 	// Lease is how long a node may spend what it was granted. 250 ms by default.
 	Lease time.Duration

@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -80,7 +79,7 @@ func (n *counts) calls(op callOp, err error) {
 	result := resultOK
 	switch {
 	case err == nil || errors.Is(err, ErrStale):
-	case errors.Is(err, context.DeadlineExceeded):
+	case timedOut(err):
 		result = resultTimeout
 	default:
 		result = resultError

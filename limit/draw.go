@@ -2,7 +2,6 @@ package limit
 
 import (
 	"errors"
-	"math/rand/v2"
 	"time"
 )
 
@@ -265,7 +264,7 @@ func (p *lease) dryLocked(sent, now Instant, c *Call) {
 			wait = c.Reply.Ends
 		}
 	}
-	soonest := sent.Add(p.cluster.cfg.Spacing + rand.N(drySpacing))
+	soonest := sent.Add(p.cluster.cfg.Spacing + time.Duration(p.cluster.cfg.Rand(int64(drySpacing))))
 	p.dry.least = least
 	p.dry.until = max(now.Add(wait), soonest)
 	p.dry.recheck = min(p.dry.until, now.Add(time.Second))

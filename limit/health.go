@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"sync"
@@ -13,6 +12,10 @@ import (
 
 // errAway is the Err of a call that was not made, because the shard is away.
 var errAway = errors.New("limit: the store is away")
+
+// errAsleep stands for a time-out that was noticed late: it was this process
+// that stood still, and nothing is known of the shard.
+var errAsleep = errors.New("limit: this process stood still")
 
 // health is what a lane knows of its shard: a breaker, which gobreaker keeps
 // by generations, so that an answer from before an outage does not end it, and
@@ -30,6 +33,7 @@ type health struct {
 	back atomic.Int64
 	// failing is since when no call has succeeded, 0 when the last one has.
 	failing atomic.Int64
+	mute    atomic.Bool // the last failure was for want of an answer
 
 	mu     sync.Mutex    // a leaf
 	up     Instant       // of the first success since the last failure, 0 for none
@@ -41,10 +45,13 @@ type health struct {
 
 const (
 	// tripAfter failures in a row open a breaker, unless all of them are within
-	// tripSpan: the nodes that saw a short one would go on with parts of what
-	// the others still draw from. probeAfter it lets one call through.
+	// a span, which is longer when there was no answer at all than when there
+	// was a bad one: the nodes that saw a short one would go on with parts of
+	// what the others still draw from, and on a machine that is short of time a
+	// call may be late without anybody's fault. probeAfter lets one call through.
 	tripAfter  = 3
-	tripSpan   = 100 * time.Millisecond
+	failedSpan = 100 * time.Millisecond
+	silentSpan = 400 * time.Millisecond
 	probeAfter = 400 * time.Millisecond
 	// calm is how long a shard must answer before a failure begins another
 	// outage, so that one that comes and goes is not open over and over.
@@ -59,6 +66,7 @@ func newHealth(c *Cluster, shard string) *health {
 	h.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		MaxRequests: 1,
 		Timeout:     probeAfter,
+		IsExcluded:  func(err error) bool { return errors.Is(err, errAsleep) },
 		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= tripAfter && h.lasts() },
 		OnStateChange: func(_ string, _, to gobreaker.State) {
 			if to == gobreaker.StateClosed {
@@ -85,9 +93,15 @@ func (h *health) probe() (done func(error), err error) {
 	if err != nil {
 		return nil, errAway
 	}
+	sent := h.cluster.cfg.Clock()
 	return func(err error) {
+		now := h.cluster.cfg.Clock()
+		if timedOut(err) && now.Sub(sent) > h.cluster.patience()*3/2 {
+			report(errAsleep)
+			return
+		}
 		was := h.away.Load()
-		h.note(err)
+		h.note(sent, now, err)
 		report(err)
 		h.tell(was, err)
 	}, nil
@@ -95,14 +109,14 @@ func (h *health) probe() (done func(error), err error) {
 
 // note keeps the instant of the first failure. It runs before the breaker
 // hears of it, so that a rule that finds the shard away knows since when.
-func (h *health) note(err error) {
-	now := h.cluster.cfg.Clock()
+func (h *health) note(sent, now Instant, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err == nil {
 		h.failing.Store(0)
 	} else {
-		h.failing.CompareAndSwap(0, int64(max(now, 1)))
+		h.mute.Store(timedOut(err))
+		h.failing.CompareAndSwap(0, int64(max(sent, 1)))
 	}
 	switch {
 	case err == nil && h.up == 0:
@@ -119,7 +133,11 @@ func (h *health) note(err error) {
 // lasts tells whether calls have failed for long enough to be an outage.
 func (h *health) lasts() bool {
 	failing := Instant(h.failing.Load())
-	return failing != 0 && h.cluster.cfg.Clock().Sub(failing) >= tripSpan
+	span := failedSpan
+	if h.mute.Load() {
+		span = silentSpan
+	}
+	return failing != 0 && h.cluster.cfg.Clock().Sub(failing) >= span
 }
 
 // tell logs the beginning and the end of an outage.
@@ -181,10 +199,16 @@ func (h *health) degraded() (away bool, age time.Duration, reason string, total 
 
 // reasonOf is a word or two for people; the log has the whole error.
 func reasonOf(err error) string {
-	if errors.Is(err, context.DeadlineExceeded) {
+	if timedOut(err) {
 		return "no answer in time"
 	}
 	return err.Error()
+}
+
+// timedOut tells an error for want of an answer, the context's or a socket's.
+func timedOut(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
 }
 
 // verdictOf is what a batch says of its shard: it is at fault when no call

@@ -1,5 +1,7 @@
 package limit
 
+import "time"
+
 // outage is what a lease does while its shard is away.
 type outage struct {
 	sharing bool  // the subject's cells are this node's part of the bucket
@@ -10,7 +12,13 @@ type outage struct {
 // outLocked tells whether the rule goes by its policy: while its shard is away,
 // and while what nodes spent meanwhile is not yet told.
 func (p *lease) outLocked(now Instant) bool {
-	return p.awayLocked() || p.rule.shared.policy != policyClosed && p.lane.health.settles(now)
+	return p.awayLocked() || p.opensLocked() || p.rule.shared.policy != policyClosed && p.lane.health.settles(now)
+}
+
+// opensLocked tells whether the rule is open from the first failure on, before
+// it is known whether that is an outage.
+func (p *lease) opensLocked() bool {
+	return p.rule.shared.policy == policyOpen && p.lane.health.failing.Load() != 0
 }
 
 // tripAlone failures in a row of one key alone count as an outage for it.
@@ -53,8 +61,12 @@ func (p *lease) beginLocked(s *Subject, now Instant) {
 	setLevel(r.meter, cells, at, min(level, known, units.size))
 }
 
+// skew is how much later one node may notice than another that a shard is back.
+// What its part has refilled since, the store has refilled as well.
+const skew = probeAfter + 200*time.Millisecond
+
 // oweLocked turns what was spent into a debt that the store is told of, at most
-// what this node's part lacks.
+// what this node's part lacks or has lacked when the shard came back.
 func (p *lease) oweLocked(now Instant) {
 	s := p.owner
 	if p.outage.spent == 0 || p.awayLocked() || s.gen == nil {
@@ -66,6 +78,7 @@ func (p *lease) oweLocked(now Instant) {
 		cells := s.cells[r.cell:]
 		units := r.meter.shares(cells)
 		lack := scale(max(units.size-r.meter.level(cells, at), 0), r.shared.scale, units.whole, 1)
+		lack += scale(int64(skew/time.Microsecond), p.terms().Num, p.terms().Den, 1)
 		lacks = min(lacks, (lack-1)/p.cluster.nodes.Load()+1)
 	}
 	p.outage.debt = min(p.outage.debt+lacks, p.terms().Size)
@@ -115,7 +128,7 @@ func (p *lease) askOutLocked(s *Subject, now Instant, at int64, class uint8, cos
 		a.outcome, a.cost, a.wait, a.away = outcomeReject, 0, probeAfter+defaultBudget, true
 		return
 	case policyOpen:
-		if down := Instant(p.lane.health.down.Load()); p.awayLocked() && (down == 0 || now.Sub(down) < r.shared.grace) {
+		if down := Instant(p.lane.health.down.Load()); (p.awayLocked() || p.opensLocked()) && (down == 0 || now.Sub(down) < r.shared.grace) {
 			a.by = byGrace
 			return
 		}
