@@ -11,7 +11,7 @@
 // stands still while anybody works. So the engine under test is the code that
 // ships, with its goroutines and timers, and every instant is exact. What was
 // admitted is held against the bound over all windows there are, not samples
-// of them (Bound.Peak), and against what one exact bucket admits of the same
+// of them (Bound.Worst), and against what one exact bucket admits of the same
 // messages.
 //
 // The same traffic goes to the ways that others share a quota (a call for each

@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"sync"
 	"time"
@@ -27,6 +28,8 @@ func newLeased(n *Node, rules *limit.Rules) *leased {
 		Node:  n.name(),
 		Peers: peers{n},
 		Clock: n.now,
+		Log:   slog.New(outageLog{n.world}),
+		Rand:  newStream(n.world.scenario.Seed, purposeNode, n.nth).int64N,
 	})
 	if err != nil {
 		panic(err)
@@ -89,4 +92,21 @@ func (n *Node) stopWithin(d time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	n.quota.close(ctx)
+}
+
+// outageLog counts the outages that nodes believe to see: each begins with a
+// warning.
+type outageLog struct{ world *World }
+
+func (o outageLog) Enabled(context.Context, slog.Level) bool { return true }
+func (o outageLog) WithAttrs([]slog.Attr) slog.Handler       { return o }
+func (o outageLog) WithGroup(string) slog.Handler            { return o }
+
+func (o outageLog) Handle(_ context.Context, r slog.Record) error {
+	o.world.mu.Lock()
+	defer o.world.mu.Unlock()
+	if r.Level == slog.LevelWarn {
+		o.world.outages = append(o.world.outages, time.Since(o.world.start))
+	}
+	return nil
 }

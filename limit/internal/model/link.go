@@ -133,3 +133,9 @@ type stream struct {
 func newStream(seed uint64, purpose, of int) *stream {
 	return &stream{rand: rand.New(rand.NewPCG(seed, uint64(purpose)<<32|uint64(uint32(of))))}
 }
+
+func (s *stream) int64N(n int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rand.Int64N(n)
+}

@@ -12,6 +12,7 @@ import (
 // can befall it.
 type Node struct {
 	number int
+	nth    int // started, of all
 	world  *World
 	link   *link
 	// skew is how its clock differs from the true one: an origin, and parts in
@@ -45,8 +46,9 @@ type quota interface {
 	close(ctx context.Context)
 }
 
-// now is the node's own clock.
+// now is the node's own clock. While the process is stopped nobody reads it.
 func (n *Node) now() limit.Instant {
+	n.awake()
 	t := int64(time.Since(n.world.start))
 	return limit.Instant(n.origin + t + t/1_000_000*n.drift)
 }
@@ -62,14 +64,15 @@ func (n *Node) trueTime(i limit.Instant) time.Duration {
 }
 
 // awake returns when the node is not paused. A process that is stopped neither
-// sends nor hears; its timers fire when it goes on.
-func (n *Node) awake() {
+// sends nor hears; its timers fire when it goes on. It reports whether it was.
+func (n *Node) awake() (paused bool) {
 	n.mu.Lock()
 	resumed := n.resumed
 	n.mu.Unlock()
 	if resumed != nil {
 		<-resumed
 	}
+	return resumed != nil
 }
 
 // gone tells that the process is dead, so that nothing it starts has effect.
@@ -131,9 +134,12 @@ func (n *Node) Cut(off bool) {
 	n.noRedis = off
 }
 
-// message decides on one message and keeps the record of it.
-func (n *Node) message(subject int, cost int64) {
-	n.awake()
+// message decides on one message and keeps the record of it. place orders those
+// that a pause has held up, so that a run can be repeated.
+func (n *Node) message(subject int, cost int64, place time.Duration) {
+	if n.awake() {
+		time.Sleep(place)
+	}
 	if !n.serving() {
 		return
 	}

@@ -12,11 +12,11 @@ func Table(out io.Writer, results []*Result) {
 	fmt.Fprintln(out, "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for _, r := range results {
 		b := r.Scenario.Bound
-		worst := fmt.Sprint(r.Peak)
+		worst := fmt.Sprint(r.Worst.Tokens)
 		if r.Lost > 0 {
 			worst += fmt.Sprintf(" (%d lost)", r.Lost)
 		}
-		if r.Peak > b.Burst+r.Lost {
+		if r.Worst.Tokens > b.Burst+r.Lost {
 			worst = "**" + worst + "**"
 		}
 		fmt.Fprintf(out, "| %s | %s | %d | %d | %d | %s | %.1f %% | %.1f | %.1f | %.3f | %.2f | %s / %s / %s |\n",

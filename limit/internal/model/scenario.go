@@ -39,8 +39,19 @@ type Scenario struct {
 
 // Event befalls the world at an instant since traffic began.
 type Event struct {
-	At time.Duration
-	Do func(*World)
+	At   time.Duration
+	Do   func(*World)
+	What string // for people; may be empty
+}
+
+// String tells what befalls whom.
+func (s *Scenario) String() string {
+	text := fmt.Sprintf("%s: %d per %v burst %d, %d nodes, %d %ss, %d servers, drift %d, wire %+v",
+		s.Name, s.Bound.Rate, s.Bound.Per, s.Bound.Burst, s.Nodes, s.Subjects, s.Scope, s.Servers, s.Drift, s.Wire)
+	for _, e := range s.Events {
+		text += fmt.Sprintf("\n  %v %s", e.At, e.What)
+	}
+	return text
 }
 
 // Want is what must hold after a run. Zero fields ask nothing, except that the

@@ -24,6 +24,7 @@ type server struct {
 
 	counts Calls
 	lost   map[string]int64 // shares granted by calls that a fail-over lost, by key
+	debts  map[string]int64 // told by each name of a lease: it has seen an outage
 	perKey map[string]int64 // calls
 }
 
@@ -51,6 +52,7 @@ func newServer(name string) *server {
 		book:   ledger.New(time.Now, name),
 		counts: Calls{ByOp: map[string]int64{}},
 		lost:   map[string]int64{},
+		debts:  map[string]int64{},
 		perKey: map[string]int64{},
 	}
 }
@@ -78,6 +80,9 @@ func (s *server) execute(calls []limit.Call) reply {
 func (s *server) noteLocked(c *limit.Call) {
 	s.counts.ByOp[c.Op.String()]++
 	s.perKey[c.Key]++
+	if c.Debt > 0 {
+		s.debts[c.Node] = max(s.debts[c.Node], c.Debt)
+	}
 	if c.Err != nil {
 		s.counts.Stale++
 		return

@@ -10,6 +10,7 @@ const (
 	purposeLink = iota
 	purposeTraffic
 	purposeScenario
+	purposeNode
 )
 
 // slice is how long a load is taken as constant.
@@ -23,6 +24,7 @@ func (w *World) speak(number, subject int, from time.Duration) {
 	chance := newStream(s.Seed, purposeTraffic, number<<16|subject).rand
 	var messages sync.WaitGroup
 	defer messages.Wait()
+	sent := 0
 	for at := time.Duration(0); at < s.Length; {
 		load := s.Load(at, number, subject)
 		next := (at/slice + 1) * slice
@@ -31,7 +33,9 @@ func (w *World) speak(number, subject int, from time.Duration) {
 				at += gap
 				time.Sleep(from + at - time.Since(w.start))
 				if n := w.alive(number); n != nil {
-					messages.Go(func() { n.message(subject, 1) })
+					sent++
+					place := time.Duration(sent%1000*100+subject) * time.Nanosecond
+					messages.Go(func() { n.message(subject, 1, place) })
 				}
 				continue
 			}

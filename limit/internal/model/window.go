@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 	"time"
@@ -21,25 +22,39 @@ type Bound struct {
 	Per   time.Duration
 }
 
-// Peak returns the most that any window of admissions takes beyond what flows
-// in during it, in tokens rounded up: the bound holds when Peak is at most
+// Window is a span of time and the tokens admitted in it beyond what flowed in.
+type Window struct {
+	From, To time.Duration
+	Tokens   int64 // rounded up
+}
+
+// Worst returns the window of admissions, both ends included, that takes most
+// beyond what flows in during it: the bound holds when its Tokens are at most
 // Burst. It sorts admissions by instant and is exact.
 //
 // It is the largest sum of a run of numbers (Kadane): entering the k-th
 // admission adds its cost, and the time since the one before takes the inflow
 // away; a run that has fallen below nothing is better begun anew.
-func (b Bound) Peak(admissions []Admission) int64 {
-	slices.SortStableFunc(admissions, func(x, y Admission) int { return int(min(max(x.At-y.At, -1), 1)) })
+func (b Bound) Worst(admissions []Admission) Window {
+	slices.SortStableFunc(admissions, func(x, y Admission) int { return cmp.Compare(x.At, y.At) })
 	per := int64(b.Per)
 	var run, peak int64 // in units of a token divided by per
+	var from time.Duration
+	var worst Window
 	for i, a := range admissions {
 		if i > 0 {
 			run = max(run-b.inflow(a.At-admissions[i-1].At, run), 0)
 		}
-		run += a.Cost * per
-		peak = max(peak, run)
+		if run == 0 {
+			from = a.At
+		}
+		if run += a.Cost * per; run > peak {
+			peak = run
+			worst.From, worst.To = from, a.At
+		}
 	}
-	return (peak + per - 1) / per
+	worst.Tokens = (peak + per - 1) / per
+	return worst
 }
 
 // inflow is what flows in during d, at most most, in units.
@@ -49,10 +64,4 @@ func (b Bound) inflow(d time.Duration, most int64) int64 {
 		return most
 	}
 	return int64(lo)
-}
-
-// Excess returns how many tokens the worst window holds above the bound, 0
-// when it is kept.
-func (b Bound) Excess(admissions []Admission) int64 {
-	return max(b.Peak(admissions)-b.Burst, 0)
 }

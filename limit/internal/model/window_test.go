@@ -1,16 +1,15 @@
 package model
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 )
 
-// TestPeakIsTheWorstWindow compares with the definition: every window from one
+// TestWorstWindow compares with the definition: every window from one
 // admission to another.
-func TestPeakIsTheWorstWindow(t *testing.T) {
+func TestWorstWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := Bound{
 			Burst: rapid.Int64Range(1, 20).Draw(t, "burst"),
@@ -24,39 +23,43 @@ func TestPeakIsTheWorstWindow(t *testing.T) {
 			}
 		}), 0, 30).Draw(t, "admissions")
 		want := worst(b, list)
-		if got := b.Peak(list); got != want {
-			t.Fatalf("Peak %d, by definition %d", got, want)
+		got := b.Worst(list)
+		if got.Tokens != want {
+			t.Fatalf("%+v, by definition %d", got, want)
 		}
-		if got := b.Excess(list); got != max(want-b.Burst, 0) {
-			t.Fatalf("Excess %d of a peak of %d over %d", got, want, b.Burst)
+		if in := b.over(list, got.From, got.To); in != want {
+			t.Fatalf("%+v holds %d", got, in)
 		}
 	})
 }
 
-// worst is Peak by definition, with time rounded in nobody's favour.
+// worst is Worst by definition.
 func worst(b Bound, list []Admission) int64 {
-	list = slices.Clone(list)
-	var peak int64
+	var most int64
 	for _, from := range list {
 		for _, to := range list {
-			sum := int64(0)
-			for _, a := range list {
-				if a.At >= from.At && a.At <= to.At {
-					sum += a.Cost
-				}
-			}
-			over := sum*int64(b.Per) - b.Rate*int64(to.At-from.At)
 			if to.At >= from.At {
-				peak = max(peak, (over+int64(b.Per)-1)/int64(b.Per))
+				most = max(most, b.over(list, from.At, to.At))
 			}
 		}
 	}
-	return peak
+	return most
 }
 
-func TestPeakOfNothing(t *testing.T) {
+// over is what a window takes beyond what flows in, rounded up.
+func (b Bound) over(list []Admission, from, to time.Duration) int64 {
+	sum := int64(0)
+	for _, a := range list {
+		if a.At >= from && a.At <= to {
+			sum += a.Cost
+		}
+	}
+	return (sum*int64(b.Per) - b.Rate*int64(to-from) + int64(b.Per) - 1) / int64(b.Per)
+}
+
+func TestWorstOfNothing(t *testing.T) {
 	b := Bound{Burst: 1, Rate: 1, Per: time.Second}
-	if b.Peak(nil) != 0 || b.Excess(nil) != 0 {
+	if b.Worst(nil) != (Window{}) {
 		t.Error("nothing admitted exceeds something")
 	}
 }

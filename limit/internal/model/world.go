@@ -19,10 +19,13 @@ type World struct {
 	rules    *limit.Rules
 	busy     sync.WaitGroup // pipelines under way
 
-	mu    sync.Mutex
-	nodes []*Node
-	book  map[int]*account // by subject
-	waits []time.Duration
+	mu      sync.Mutex
+	started int
+	nodes   []*Node          // in the order of their start
+	book    map[int]*account // by subject
+	waits   []time.Duration
+	// outages are when nodes took the store for away.
+	outages []time.Duration
 }
 
 // account is what a subject was asked for and what was admitted.
@@ -63,17 +66,19 @@ func (w *World) record(n *Node, subject int, cost int64, came time.Time, at time
 // that was killed may be started again under its own.
 func (w *World) Start(number int) *Node {
 	s := w.scenario
-	n := &Node{number: number, world: w}
 	w.mu.Lock()
-	nth := len(w.nodes)
-	w.nodes = append(w.nodes, n)
+	nth := w.started
+	w.started++
 	w.mu.Unlock()
-	n.origin = int64(nth+1) * 1_000_003_001
+	n := &Node{number: number, nth: nth, world: w, origin: int64(nth+1) * 1_000_003_001}
 	if s.Drift != 0 {
 		n.drift = int64(nth%3-1) * s.Drift
 	}
 	n.link = &link{wire: s.Wire, node: n, rng: newStream(s.Seed, purposeLink, nth), busy: &w.busy}
 	n.quota = s.Way.quota(n)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.nodes = append(w.nodes, n)
 	return n
 }
 
