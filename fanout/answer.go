@@ -71,8 +71,8 @@ func (f *Fabric) Answer(verb string, h Answerer) error {
 	return nil
 }
 
-// ownVerbs are the fabric's own subjects below a node.
-var ownVerbs = [...]string{"presence", "probe", "parcel"}
+// ownVerbs are the fabric's own subjects of nodes.
+var ownVerbs = [...]string{"presence", "probe", "parcel", "whole", "who"}
 
 func validVerb(verb string) bool {
 	for _, own := range ownVerbs {

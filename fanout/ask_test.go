@@ -212,7 +212,7 @@ func TestTell(t *testing.T) {
 
 func TestAnswerRefuses(t *testing.T) {
 	f := openUnclosed(t, Config{NodeID: "n1", DataDir: t.TempDir()})
-	for _, verb := range []string{"", "presence", "probe", "parcel", "Upper", "a.b", "*", strings.Repeat("a", 33)} {
+	for _, verb := range []string{"", "presence", "probe", "parcel", "whole", "who", "Upper", "a.b", "*", strings.Repeat("a", 33)} {
 		if err := f.Answer(verb, echo(f)); err == nil {
 			t.Errorf("verb %q passes", verb)
 		}

@@ -16,30 +16,39 @@ import (
 // Fabric is one node's end of what the nodes share. Its methods may be called from any goroutine.
 type Fabric struct {
 	// Fixed after Open.
-	cfg         Config
-	log         *slog.Logger
-	metrics     *Metrics
-	server      *embedded  // nil with URLs
-	live        *nats.Conn // rooms' subscriptions, danmaku, presence
-	store       *nats.Conn // JetStream: apart, because the server answers a read on the reader's connection, in its turn
-	js          jetstream.JetStream
-	buckets     buckets
-	incarnation uint64 // grows with each start of this node id
-	health      [2]*probe
-	roster      *roster
-	likes       *likeBook
-	parcels     *parcels
-	known       known
-	rules       atomic.Pointer[RulesRecord] // the newest set that this node has met
-	replicas    atomic.Int64                // of the streams, 0 before they are open
-	sweepSoon   wake
-	careSoon    wake
-	closing     chan struct{}   // closed by Close
-	running     atomic.Bool     // everything above is set
-	reopen      atomic.Int64    // the streams must be looked after: since when, Unix nanoseconds, 0 for no
-	ctx         context.Context // the Fabric's own lifetime: of its loops and of its answers to other nodes
-	stop        context.CancelFunc
-	loops       sync.WaitGroup
+	cfg          Config
+	log          *slog.Logger
+	metrics      *Metrics
+	server       *embedded  // nil with URLs
+	live         *nats.Conn // rooms' subscriptions, danmaku, presence
+	store        *nats.Conn // JetStream: apart, because the server answers a read on the reader's connection, in its turn
+	js           jetstream.JetStream
+	buckets      buckets
+	incarnation  uint64 // grows with each start of this node id
+	health       [2]*probe
+	roster       *roster
+	likes        *likeBook
+	made         map[string]time.Time // when each stream was made; owned by Open, then by the care loop
+	totals       *totals
+	raises       atomic.Uint64
+	parcels      *parcels
+	known        known
+	rules        atomic.Pointer[RulesRecord] // the newest set that this node has met
+	replicas     atomic.Int64                // of the streams, 0 before they are open
+	sweepSoon    wake
+	careSoon     wake
+	announceSoon wake
+	wanted       atomic.Bool // somebody wants all of this node's rooms
+	conflict     atomic.Pointer[error]
+	ended        chan struct{}   // closed with conflict
+	met          []string        // who answered at the start
+	began        time.Time       // of this incarnation
+	closing      chan struct{}   // closed by Close
+	running      atomic.Bool     // everything above is set
+	reopen       atomic.Int64    // the streams must be looked after: since when, Unix nanoseconds, 0 for no
+	ctx          context.Context // the Fabric's own lifetime: of its loops and of its answers to other nodes
+	stop         context.CancelFunc
+	loops        sync.WaitGroup
 
 	mu      sync.Mutex // taken alone; never held over a call to NATS or to a handler
 	subs    map[string]*Subscription
@@ -60,8 +69,8 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Fabric, error) {
 	cfg = cfg.withDefaults()
 	f := &Fabric{
 		cfg: cfg, log: log, metrics: cfg.Metrics,
-		subs: map[string]*Subscription{}, verbs: map[string]*answering{}, secrets: map[string]string{}, likes: newLikeBook(), parcels: newParcels(),
-		sweepSoon: newWake(), careSoon: newWake(), closing: make(chan struct{}),
+		subs: map[string]*Subscription{}, verbs: map[string]*answering{}, secrets: map[string]string{}, likes: newLikeBook(), parcels: newParcels(), totals: newTotals(), made: map[string]time.Time{},
+		sweepSoon: newWake(), careSoon: newWake(), announceSoon: newWake(), ended: make(chan struct{}), closing: make(chan struct{}),
 	}
 	if err := f.open(ctx); err != nil {
 		f.shut()
@@ -95,15 +104,25 @@ func (f *Fabric) open(ctx context.Context) error {
 	if f.incarnation, err = f.buckets.nodes.PutString(ctx, nodeKey(f.cfg.NodeID), time.Now().UTC().Format(time.RFC3339)); err != nil {
 		return fmt.Errorf("number this start: %w", err)
 	}
+	f.began = time.Now()
 	f.roster = newRoster(f.cfg.NodeID, f.cfg.NodeTimeout)
+	if f.server == nil {
+		if err := f.meet(ctx); err != nil {
+			return err
+		}
+	}
 	f.measureLedger(ctx)
 	return f.run()
 }
 
 // run starts the loops, each ended by stop and waited for by Close.
 func (f *Fabric) run() error {
-	if _, err := f.live.Subscribe(nodePrefix+"*.presence", f.hear); err != nil {
-		return fmt.Errorf("subscribe to presence: %w", err)
+	for subject, h := range map[string]nats.MsgHandler{
+		nodePrefix + "*.presence": f.hear, whoSubject: f.sayWho, wholeSubject(f.cfg.NodeID): f.sayWhole,
+	} {
+		if _, err := f.live.Subscribe(subject, h); err != nil {
+			return fmt.Errorf("subscribe to %s: %w", subject, err)
+		}
 	}
 	for i, c := range []*nats.Conn{f.live, f.store} {
 		p, err := newProbe(c, probeSubject(f.cfg.NodeID, [...]string{"live", "store"}[i]))

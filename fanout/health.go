@@ -17,6 +17,8 @@ type Health struct {
 	// Delivering: a message to ourselves came back within [Config.ProbeTimeout]. A broker may accept everything and
 	// deliver nothing; only this tells.
 	Delivering bool
+	// Conflict: why this node must end, nil as long as it need not; see [Fabric.Conflict].
+	Conflict error
 	// Stored: the gift ledger answered the last time it was asked.
 	Stored bool
 	// Ledger is its size then.
@@ -30,7 +32,7 @@ var (
 
 // Err returns nil when everything works, and otherwise the faults, joined.
 func (h Health) Err() error {
-	var faults []error
+	faults := []error{h.Conflict}
 	if !h.Connected {
 		faults = append(faults, ErrDisconnected)
 	} else if !h.Delivering {
@@ -47,7 +49,7 @@ func (f *Fabric) Health() Health {
 	f.mu.Lock()
 	ledger, stored := f.ledger, f.stored
 	f.mu.Unlock()
-	return Health{Connected: f.connected(), Delivering: !f.deaf(time.Now()), Stored: stored, Ledger: ledger}
+	return Health{Connected: f.connected(), Delivering: !f.deaf(time.Now()), Stored: stored, Ledger: ledger, Conflict: f.Conflict()}
 }
 
 // HeardSelf returns the latest instant of which this node knows that others could reach it: when it sent the last message
@@ -135,6 +137,9 @@ func (f *Fabric) probeLoop(ctx context.Context) {
 		}
 		f.metrics.nodes.Set(float64(f.NodeCount()))
 		f.parcels.expire(now)
+		for _, s := range f.subscriptions() {
+			s.countDropped()
+		}
 		f.metrics.probe.Set(max(0, f.health[0].trip()).Seconds())
 		select {
 		case <-ctx.Done():

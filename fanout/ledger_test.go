@@ -154,7 +154,7 @@ func TestLastGiftIsFound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			presence := fmt.Sprintf(`{"node":"n2","inc":1,"snap":1,"part":0,"parts":1,"rooms":{"demo":[1,%d,0,0]}}`, last)
+			presence := fmt.Sprintf(`{"node":"n2","inc":1,"beat":1,"whole":true,"part":0,"parts":1,"rooms":{"demo":[1,%d,0,0]}}`, last)
 			if err := f.publish(presenceSubject("n2"), []byte(presence)); err != nil {
 				t.Fatal(err)
 			}

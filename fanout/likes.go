@@ -82,7 +82,7 @@ func (f *Fabric) likeLoop(ctx context.Context) {
 func (f *Fabric) flushLikes(ctx context.Context) error {
 	batch := f.likes.take(time.Now(), fmt.Sprintf("%s/%d", nodeKey(f.cfg.NodeID), f.incarnation))
 	defer func() { f.metrics.likes.Set(float64(f.likes.waiting())) }()
-	if !f.store.IsConnected() {
+	if !f.store.IsConnected() || f.storeUnsure(time.Now()) {
 		f.likes.unsent(batch)
 		if len(batch) > 0 {
 			return ErrDisconnected
@@ -97,6 +97,15 @@ func (f *Fabric) flushLikes(ctx context.Context) error {
 	}
 	errs = append(errs, f.announceLikes(ctx))
 	return errors.Join(errs...)
+}
+
+// storeSettles is how long likes wait after a reconnect until it is known whether the store still has its counters.
+const storeSettles = 5 * time.Second
+
+// storeUnsure reports whether the streams may be gone: what was counted now would be taken for part of the loss.
+func (f *Fabric) storeUnsure(now time.Time) bool {
+	since := f.reopen.Load()
+	return since > 0 && now.Sub(time.Unix(0, since)) < storeSettles && !f.isClosed()
 }
 
 // likeBatch is how many counters are written at once.

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 }
 
 // wait bounds everything that a test waits for.
-const wait = 20 * time.Second
+const wait = 45 * time.Second
 
 func testContext(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*wait)

@@ -22,7 +22,7 @@ func node(t *testing.T, s *server.Server, id string) *Fabric {
 
 func nodeConfig(s *server.Server, id string) Config {
 	return Config{
-		NodeID: id, URLs: []string{s.ClientURL()}, SweepEvery: never,
+		NodeID: id, URLs: []string{s.ClientURL()}, Shared: true, SweepEvery: never,
 		AnnounceEvery: 50 * time.Millisecond, NodeTimeout: 500 * time.Millisecond,
 	}
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// proxy stands between a node and its server, and swallows what the server says when it is told to.
+// proxy stands between a node and its server. When it is told to, it swallows what the server says, or holds what both
+// say, as a network does that is cut in two.
 type proxy struct {
 	net.Listener
 	target  string
@@ -21,7 +22,24 @@ type proxy struct {
 
 	mu    sync.Mutex
 	conns []net.Conn
+	held  chan struct{} // closed when what is held may go on; nil: nothing is held
 	wg    sync.WaitGroup
+}
+
+// hold keeps all bytes from passing, until release.
+func (p *proxy) hold() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held = make(chan struct{})
+}
+
+func (p *proxy) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held != nil {
+		close(p.held)
+		p.held = nil
+	}
 }
 
 func newProxy(t *testing.T, target string) *proxy {
@@ -38,6 +56,7 @@ func newProxy(t *testing.T, target string) *proxy {
 	p.wg.Go(p.accept)
 	t.Cleanup(func() {
 		_ = p.Listener.Close()
+		p.release()
 		p.cut()
 		p.wg.Wait()
 	})
@@ -60,18 +79,24 @@ func (p *proxy) accept() {
 		p.mu.Lock()
 		p.conns = append(p.conns, client, server)
 		p.mu.Unlock()
-		p.wg.Go(func() { pipe(server, client, nil) })
-		p.wg.Go(func() { pipe(client, server, &p.swallow) })
+		p.wg.Go(func() { p.pipe(server, client, nil) })
+		p.wg.Go(func() { p.pipe(client, server, &p.swallow) })
 	}
 }
 
-func pipe(dst, src net.Conn, swallow *atomic.Bool) {
+func (p *proxy) pipe(dst, src net.Conn, swallow *atomic.Bool) {
 	defer func() { _, _ = dst.Close(), src.Close() }()
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := src.Read(buf)
 		if err != nil {
 			return
+		}
+		p.mu.Lock()
+		held := p.held
+		p.mu.Unlock()
+		if held != nil {
+			<-held
 		}
 		if swallow != nil && swallow.Load() {
 			continue
@@ -126,7 +151,7 @@ func TestDeafConnectionIsNoticedAndReplaced(t *testing.T) {
 // A gift whose answer is lost has an unknown outcome; the same id tells it later.
 func TestGiftWithoutAnAnswerIsUnknown(t *testing.T) {
 	p := newProxy(t, natsServer(t).ClientURL())
-	f := open(t, Config{NodeID: "n1", URLs: []string{p.url()}, StoreTimeout: 300 * time.Millisecond, SweepEvery: never})
+	f := open(t, Config{NodeID: "n1", URLs: []string{p.url()}, Shared: true, StoreTimeout: 300 * time.Millisecond, SweepEvery: never})
 	l, _ := subscribe(t, f, "demo")
 	p.swallow.Store(true)
 	if _, err := f.StoreGift(testContext(t), "demo", "u", "c", []byte("rose")); !errors.Is(err, ErrUnknown) {
@@ -152,7 +177,7 @@ func TestGiftOverABrokenConnectionIsUnknown(t *testing.T) {
 	s := natsServer(t)
 	other := node(t, s, "n2")
 	p := newProxy(t, s.ClientURL())
-	f := open(t, Config{NodeID: "n1", URLs: []string{p.url()}, StoreTimeout: 300 * time.Millisecond, SweepEvery: never})
+	f := open(t, Config{NodeID: "n1", URLs: []string{p.url()}, Shared: true, StoreTimeout: 300 * time.Millisecond, SweepEvery: never})
 	p.swallow.Store(true)
 	done := make(chan error)
 	go func() {

@@ -15,15 +15,16 @@ import (
 // RoomCounts yields each room that has members on this node with their number.
 type RoomCounts func() iter.Seq2[string, int]
 
-// announcement is a node's presence, cut into parts when it has many rooms.
+// announcement is what a node says of itself with each beat: whole every wholeBeats-th and when somebody asked, and
+// between them what has changed since the beat before. It is cut into parts when it is long.
 type announcement struct {
-	Node        string `json:"node"`
-	Incarnation uint64 `json:"inc"`
-	Snapshot    uint64 `json:"snap"` // grows within an incarnation
-	Part        int    `json:"part"`
-	Parts       int    `json:"parts"`
-	Goodbye     bool   `json:"bye,omitempty"`
-	// Rooms: members, last gift, settings revision, like total.
+	identity
+	Beat    uint64 `json:"beat"` // grows by one within an incarnation
+	Whole   bool   `json:"whole,omitempty"`
+	Part    int    `json:"part"`
+	Parts   int    `json:"parts"`
+	Goodbye bool   `json:"bye,omitempty"`
+	// Rooms: members (0: no more), last gift, settings revision, like total.
 	Rooms map[string]announced `json:"rooms,omitempty"`
 }
 
@@ -32,15 +33,20 @@ type announced [4]int64
 func (a announced) online() int { return int(a[0]) }
 func (a announced) seen() seen  { return seen{uint64(a[1]), uint64(a[2]), a[3]} }
 
-// announceRooms bounds one part well below NATS' megabyte: 4096 rooms of at most 64 + 85 bytes.
-const announceRooms = 4096
+const (
+	// announceRooms bounds one part well below NATS' megabyte: 4096 rooms of at most 64 + 85 bytes.
+	announceRooms = 4096
+	// wholeBeats is how seldom a node says everything without being asked. Who has missed something asks.
+	wholeBeats = 15
+)
 
 // Announce sets where presence takes this node's rooms from, every [Config.AnnounceEvery]. Until it is called, the
 // node announces itself without rooms.
 func (f *Fabric) Announce(rooms RoomCounts) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.rooms = rooms
+	f.mu.Unlock()
+	f.announceSoon.soon()
 }
 
 // Online returns the number of the room's members on the other nodes.
@@ -57,41 +63,70 @@ func (f *Fabric) Nodes() []string { return f.roster.names(time.Now()) }
 // something among the nodes, and who is cut off must not take the shares of those it does not hear.
 func (f *Fabric) NodeCount() int { return int(f.roster.count.Load()) }
 
-func (f *Fabric) announceLoop(ctx context.Context) {
-	tick := time.NewTicker(f.cfg.AnnounceEvery)
-	defer tick.Stop()
-	for snapshot := uint64(1); ; snapshot++ {
-		if err := f.announce(snapshot); err != nil {
-			f.log.Debug("presence not announced", "err", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+// beats is the announcing loop's own memory.
+type beats struct {
+	beat uint64
+	said map[string]announced // what the others know if they missed nothing; nil: they know nothing
 }
 
-func (f *Fabric) announce(snapshot uint64) error {
-	parts := []map[string]announced{{}}
-	for room, online := range f.localRooms() {
-		part := parts[len(parts)-1]
-		if len(part) == announceRooms {
-			part = map[string]announced{}
-			parts = append(parts, part)
+func (f *Fabric) announceLoop(ctx context.Context) {
+	var b beats
+	beat := func(context.Context) {
+		if f.Conflict() != nil {
+			return // the other one is the node
 		}
-		v := f.seenOf(room)
-		part[room] = announced{int64(online), int64(v.gift), int64(v.revision), v.likes}
+		if err := f.announce(&b); err != nil {
+			b.said = nil // nobody knows what arrived
+			f.log.Debug("presence not announced", "err", err)
+		}
 	}
+	beat(ctx)
+	every(ctx, f.cfg.AnnounceEvery, f.announceSoon, beat)
+}
+
+func (f *Fabric) announce(b *beats) error {
+	b.beat++
+	whole := f.wanted.Swap(false) || b.said == nil || b.beat%wholeBeats == 0
+	now := make(map[string]announced, len(b.said))
+	for room, online := range f.localRooms() {
+		v := f.seenOf(room)
+		now[room] = announced{int64(online), int64(v.gift), int64(v.revision), v.likes}
+	}
+	parts := cutParts(now, b.said, whole)
 	for i, rooms := range parts {
-		err := f.sendPresence(announcement{
-			Node: f.cfg.NodeID, Incarnation: f.incarnation, Snapshot: snapshot, Part: i, Parts: len(parts), Rooms: rooms,
-		})
+		err := f.sendPresence(announcement{identity: f.identity(), Beat: b.beat, Whole: whole, Part: i, Parts: len(parts), Rooms: rooms})
 		if err != nil {
 			return err
 		}
 	}
+	b.said = now
 	return nil
+}
+
+// cutParts returns what is to be said, at least one part.
+func cutParts(now, said map[string]announced, whole bool) []map[string]announced {
+	parts := []map[string]announced{{}}
+	say := func(room string, v announced) {
+		last := parts[len(parts)-1]
+		if len(last) == announceRooms {
+			last = map[string]announced{}
+			parts = append(parts, last)
+		}
+		last[room] = v
+	}
+	for room, v := range now {
+		if old, ok := said[room]; whole || !ok || old != v {
+			say(room, v)
+		}
+	}
+	if !whole {
+		for room := range said {
+			if _, ok := now[room]; !ok {
+				say(room, announced{})
+			}
+		}
+	}
+	return parts
 }
 
 // goodbye takes this node's counts away from the others at once.
@@ -99,7 +134,7 @@ func (f *Fabric) goodbye(ctx context.Context) error {
 	if !f.live.IsConnected() {
 		return nil // they will notice
 	}
-	if err := f.sendPresence(announcement{Node: f.cfg.NodeID, Incarnation: f.incarnation, Goodbye: true}); err != nil {
+	if err := f.sendPresence(announcement{identity: f.identity(), Goodbye: true}); err != nil {
 		return err
 	}
 	ctx, cancel := f.storeContext(ctx)
@@ -115,6 +150,7 @@ func (f *Fabric) sendPresence(a announcement) error {
 	if err != nil {
 		return fmt.Errorf("announce presence: %w", err)
 	}
+	f.metrics.presence.Add(float64(len(body)))
 	return f.publish(presenceSubject(f.cfg.NodeID), body)
 }
 
@@ -138,13 +174,21 @@ func (f *Fabric) seenOf(room string) seen {
 	return s.seen()
 }
 
-// hear takes another node's presence: its counts, and whether it has seen more of a room than this node.
+// hear takes another node's presence: who it is, its counts, and whether it has seen more of a room than this node.
 func (f *Fabric) hear(m *nats.Msg) {
 	var a announcement
-	if err := json.Unmarshal(m.Data, &a); err != nil || a.Node == f.cfg.NodeID {
+	if err := json.Unmarshal(m.Data, &a); err != nil || a.Node == "" {
 		return
 	}
-	f.roster.hear(a, time.Now())
+	if !a.Goodbye {
+		f.judge(a.identity)
+	}
+	if a.Node == f.cfg.NodeID {
+		return
+	}
+	if f.roster.hear(a, time.Now()) {
+		_ = f.publish(wholeSubject(a.Node), nil) // lost when disconnected: asked for again
+	}
 	for room, v := range a.Rooms {
 		f.mu.Lock()
 		s := f.subs[room]
@@ -153,6 +197,12 @@ func (f *Fabric) hear(m *nats.Msg) {
 			f.say(room, v.seen())
 		}
 	}
+}
+
+// sayWhole is for whoever has missed something.
+func (f *Fabric) sayWhole(*nats.Msg) {
+	f.wanted.Store(true)
+	f.announceSoon.soon()
 }
 
 // nodeKey is the node's key in the bucket that numbers starts.

@@ -8,7 +8,7 @@ import (
 
 func TestRecentIsBoundedPerRoom(t *testing.T) {
 	s := natsServer(t)
-	n1, n2 := node(t, s, "n1"), open(t, Config{NodeID: "n2", URLs: []string{s.ClientURL()}, RecentPerRoom: 5})
+	n1, n2 := node(t, s, "n1"), open(t, Config{NodeID: "n2", URLs: []string{s.ClientURL()}, Shared: true, RecentPerRoom: 5})
 	ctx := testContext(t)
 	for i := range 8 {
 		for _, room := range []string{"demo", "other"} {

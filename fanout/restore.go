@@ -63,18 +63,23 @@ func (f *Fabric) care(ctx context.Context) {
 
 // restore looks after the streams, and tells a store that came back empty what this node knows.
 func (f *Fabric) restore(ctx context.Context) error {
-	_, created, err := f.openStreams(ctx)
-	if len(created) > 0 {
-		f.log.Error("streams were gone and are made anew; what nodes know is written again", "streams", len(created))
+	_, anew, err := f.openStreams(ctx)
+	for name, is := range anew {
+		if is {
+			f.log.Error("a stream was gone and is made anew; what this node knows of it is written again", "stream", name)
+		}
 	}
 	errs := []error{err}
-	if created[rulesStream] {
+	if anew[rulesStream] {
 		errs = append(errs, f.restoreRules(ctx))
 	}
-	if created[clusterStream] {
+	if anew[clusterStream] {
 		errs = append(errs, f.restoreSecrets(ctx))
 	}
-	if created[settingsStream] {
+	if anew[likesStream] {
+		errs = append(errs, f.healLikes(ctx, f.shownLikes()))
+	}
+	if anew[settingsStream] {
 		errs = append(errs, f.restoreSettings(ctx))
 	}
 	return errors.Join(errs...)

@@ -22,7 +22,7 @@ func TestRevocationsReachNodesThatAreThereAndThoseToCome(t *testing.T) {
 		return news
 	}
 	at := time.UnixMilli(1_790_000_000_123)
-	a := open(t, Config{NodeID: "a", URLs: []string{s.ClientURL()}})
+	a := open(t, Config{NodeID: "a", URLs: []string{s.ClientURL()}, Shared: true})
 	here := follow(a)
 	for _, name := range []string{"user:ann@example.com", "token:*.> /ä"} {
 		if err := a.Revoke(testContext(t), name, at); err != nil {
@@ -32,7 +32,7 @@ func TestRevocationsReachNodesThatAreThereAndThoseToCome(t *testing.T) {
 			t.Errorf("told %v", got)
 		}
 	}
-	b := open(t, Config{NodeID: "b", URLs: []string{s.ClientURL()}})
+	b := open(t, Config{NodeID: "b", URLs: []string{s.ClientURL()}, Shared: true})
 	there := follow(b)
 	for range 2 {
 		if got := receive(t, there); !got.known || !got.at.Equal(at) {

@@ -22,11 +22,13 @@ type roster struct {
 }
 
 type peer struct {
-	incarnation, snapshot uint64
-	heard                 time.Time
-	rooms                 map[string]int // the last whole snapshot
-	next                  map[string]int // of the snapshot whose parts are arriving
-	nextParts             int
+	incarnation, beat uint64
+	heard             time.Time
+	rooms             map[string]int // the last that is known for sure, with the changes since
+	whole             bool           // rooms are those of the beat, as far as its parts have arrived
+	next              map[string]int // of the whole announcement whose parts are arriving, nil between them
+	nextPart, parts   int            // of this beat
+	asked             time.Time      // when a whole announcement was asked for
 }
 
 func newRoster(self string, timeout time.Duration) *roster {
@@ -35,33 +37,39 @@ func newRoster(self string, timeout time.Duration) *roster {
 	return r
 }
 
-// hear takes one announcement. What an earlier incarnation says after a later one was heard is ignored.
-func (r *roster) hear(a announcement, now time.Time) {
+// hear takes one announcement, and reports whether the node should be asked for all of its rooms, because something
+// was missed. What an earlier incarnation says after a later one was heard is ignored.
+func (r *roster) hear(a announcement, now time.Time) (ask bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.expireLocked(now)
 	p := r.peers[a.Node]
 	if a.Node == r.self || p != nil && a.Incarnation < p.incarnation {
-		return
+		return false
 	}
 	if a.Goodbye {
 		if p != nil {
 			r.dropLocked(a.Node)
 			r.count.Add(-1)
 		}
-		return
+		return false
 	}
 	if p != nil && a.Incarnation > p.incarnation {
 		r.dropLocked(a.Node)
 		p = nil
 	}
 	if p == nil {
-		p = &peer{incarnation: a.Incarnation}
+		p = &peer{incarnation: a.Incarnation, rooms: map[string]int{}}
 		r.peers[a.Node] = p
 	}
 	p.heard = now
 	r.count.Store(max(r.count.Load(), int64(1+len(r.peers))))
 	r.takePartLocked(p, a)
+	if p.whole || p.next != nil || now.Sub(p.asked) < r.timeout/3 {
+		return false
+	}
+	p.asked = now
+	return true
 }
 
 // settle lets the count of nodes fall to those that are heard of. Only for a node that hears well: a silence of all
@@ -73,27 +81,52 @@ func (r *roster) settle(now time.Time) {
 	r.count.Store(int64(1 + len(r.peers)))
 }
 
-// takePartLocked gathers the parts of a snapshot, which arrive in order, and replaces the last one when it is whole.
+// takePartLocked takes changes at once and the parts of a whole announcement together, when the last one is there.
 func (r *roster) takePartLocked(p *peer, a announcement) {
-	if a.Snapshot < p.snapshot || a.Parts < 1 {
+	if a.Beat < p.beat || a.Parts < 1 {
 		return
 	}
-	if a.Snapshot > p.snapshot {
-		p.snapshot, p.next, p.nextParts = a.Snapshot, map[string]int{}, 0
+	if a.Beat > p.beat {
+		r.beginBeatLocked(p, a)
 	}
-	if p.next == nil || a.Part != p.nextParts {
-		return // a part was lost: the last whole snapshot stays
-	}
-	p.nextParts++
-	for room, v := range a.Rooms {
-		p.next[room] = v.online()
-	}
-	if p.nextParts < a.Parts {
+	if a.Part != p.nextPart || a.Parts != p.parts {
+		p.whole, p.next = false, nil // a part was lost, or came again
 		return
 	}
-	r.addLocked(p.rooms, -1)
-	p.rooms, p.next = p.next, nil
-	r.addLocked(p.rooms, 1)
+	p.nextPart++
+	switch {
+	case a.Whole && p.next != nil:
+		for room, v := range a.Rooms {
+			p.next[room] = v.online()
+		}
+		if p.nextPart == p.parts {
+			r.addLocked(p.rooms, -1)
+			p.rooms, p.next, p.whole = p.next, nil, true
+			r.addLocked(p.rooms, 1)
+		}
+	case !a.Whole && p.whole:
+		r.changeLocked(p, a.Rooms)
+	}
+}
+
+func (r *roster) beginBeatLocked(p *peer, a announcement) {
+	missed := p.nextPart < p.parts || a.Beat != p.beat+1
+	p.beat, p.nextPart, p.parts, p.next = a.Beat, 0, a.Parts, nil
+	switch {
+	case a.Whole:
+		p.next = map[string]int{}
+	case missed:
+		p.whole = false
+	}
+}
+
+func (r *roster) changeLocked(p *peer, rooms map[string]announced) {
+	for room, v := range rooms {
+		r.addRoomLocked(room, v.online()-p.rooms[room])
+		if p.rooms[room] = v.online(); v.online() == 0 {
+			delete(p.rooms, room)
+		}
+	}
 }
 
 func (r *roster) online(room string, now time.Time) int {
@@ -143,9 +176,13 @@ func (r *roster) dropLocked(name string) {
 
 func (r *roster) addLocked(rooms map[string]int, sign int) {
 	for room, n := range rooms {
-		if r.totals[room] += sign * n; r.totals[room] == 0 {
-			delete(r.totals, room)
-		}
+		r.addRoomLocked(room, sign*n)
+	}
+}
+
+func (r *roster) addRoomLocked(room string, n int) {
+	if r.totals[room] += n; r.totals[room] == 0 {
+		delete(r.totals, room)
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 
 func TestNodesAgreeOnTheSecretOfferedFirst(t *testing.T) {
 	s := natsServer(t)
-	a := open(t, Config{NodeID: "a", URLs: []string{s.ClientURL()}})
-	b := open(t, Config{NodeID: "b", URLs: []string{s.ClientURL()}})
+	a := open(t, Config{NodeID: "a", URLs: []string{s.ClientURL()}, Shared: true})
+	b := open(t, Config{NodeID: "b", URLs: []string{s.ClientURL()}, Shared: true})
 	var got [2]string
 	var both sync.WaitGroup
 	for i, f := range []*Fabric{a, b} {

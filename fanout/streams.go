@@ -65,8 +65,10 @@ func (f *Fabric) streamConfigs() []jetstream.StreamConfig {
 	settings.RePublish = &jetstream.RePublish{Source: "$KV." + settingsBucket + ".*", Destination: roomPrefix + "{{wildcard(1)}}." + kindSettings}
 	settings.FirstSeq = f.known.settings.next(settingsGap)
 	nodes := bucket(nodesBucket, nodesAge, nodesBytes)
-	// A bucket that was lost must not number starts as the one before did.
+	revoked := bucket(revokedBucket, RevokedFor, revokedBytes)
+	// A bucket that was lost must not number starts as the one before did, and who watches one goes on from where it was.
 	nodes.FirstSeq = uint64(time.Now().UnixMilli())
+	revoked.FirstSeq = nodes.FirstSeq
 	streams := []jetstream.StreamConfig{
 		{
 			Name: rulesStream, Subjects: []string{rulesSubject}, Storage: jetstream.FileStorage,
@@ -92,7 +94,7 @@ func (f *Fabric) streamConfigs() []jetstream.StreamConfig {
 			AllowMsgCounter: true, MaxMsgsPerSubject: 1, MaxBytes: likesBytes, MaxAge: f.cfg.LikesAge, Duplicates: likeWindow,
 			AllowDirect: true, PersistMode: likesMode,
 		},
-		settings, nodes, bucket(clusterBucket, 0, clusterBytes), bucket(revokedBucket, RevokedFor, revokedBytes),
+		settings, nodes, bucket(clusterBucket, 0, clusterBytes), revoked,
 		{
 			Name: auditStream, Subjects: []string{auditPrefix + "*"}, Storage: jetstream.FileStorage,
 			MaxMsgsPerSubject: auditPerRoom, MaxBytes: auditBytes, MaxAge: auditAge, AllowDirect: true, DenyDelete: true,
@@ -118,17 +120,18 @@ func bucket(name string, age time.Duration, size int64) jetstream.StreamConfig {
 }
 
 // openStreams creates what is missing and brings what is there to this configuration. It returns the names of those that
-// it had to create.
-func (f *Fabric) openStreams(ctx context.Context) (b buckets, created map[string]bool, err error) {
-	created = map[string]bool{}
+// are other streams than they were when this node looked last, whoever made them.
+func (f *Fabric) openStreams(ctx context.Context) (b buckets, anew map[string]bool, err error) {
+	anew = map[string]bool{}
 	replicas := f.replicasWanted()
 	for i, s := range f.streamConfigs() {
 		for {
 			s.Replicas = replicas
-			var isNew bool
-			isNew, err = f.openStream(ctx, s)
-			if isNew {
-				created[s.Name] = true
+			var made time.Time
+			if made, err = f.openStream(ctx, s); err == nil {
+				was, known := f.made[s.Name]
+				anew[s.Name] = known && !made.Equal(was)
+				f.made[s.Name] = made
 			}
 			// The first stream is small and finds out how many servers there are for it.
 			if i > 0 || replicas == 1 || f.cfg.Replicas > 0 || !fewerServers(err) {
@@ -137,7 +140,7 @@ func (f *Fabric) openStreams(ctx context.Context) (b buckets, created map[string
 			replicas--
 		}
 		if err != nil {
-			return b, created, fmt.Errorf("stream %s with %d replicas: %w", s.Name, replicas, err)
+			return b, anew, fmt.Errorf("stream %s with %d replicas: %w", s.Name, replicas, err)
 		}
 	}
 	if was := f.replicas.Swap(int64(replicas)); was > 0 && int64(replicas) > was {
@@ -147,10 +150,10 @@ func (f *Fabric) openStreams(ctx context.Context) (b buckets, created map[string
 		settingsBucket: &b.settings, nodesBucket: &b.nodes, clusterBucket: &b.cluster, revokedBucket: &b.revoked,
 	} {
 		if *handle, err = f.js.KeyValue(ctx, name); err != nil {
-			return b, created, fmt.Errorf("bucket %s: %w", name, err)
+			return b, anew, fmt.Errorf("bucket %s: %w", name, err)
 		}
 	}
-	return b, created, nil
+	return b, anew, nil
 }
 
 // replicasMost is enough to lose one server; more only cost.
@@ -198,29 +201,26 @@ func apiCode(err error) jetstream.ErrorCode {
 const streamTimeout = 5 * time.Second
 
 // openStream creates the stream, or brings it to this configuration. It never takes replicas away: what is lost for a
-// while comes back.
-func (f *Fabric) openStream(ctx context.Context, s jetstream.StreamConfig) (created bool, err error) {
+// while comes back. It returns when the stream was made.
+func (f *Fabric) openStream(ctx context.Context, s jetstream.StreamConfig) (made time.Time, err error) {
 	// A cluster without a leader does not answer at all.
 	ctx, cancel := context.WithTimeout(ctx, max(f.cfg.StoreTimeout, streamTimeout))
 	defer cancel()
 	have, err := f.js.Stream(ctx, s.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		if _, err = f.js.CreateStream(ctx, s); err == nil {
-			return true, nil
+		if have, err = f.js.CreateStream(ctx, s); err == nil {
+			return have.CachedInfo().Created, nil
 		}
 		if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			return false, err
+			return made, err
 		}
 		have, err = f.js.Stream(ctx, s.Name) // another node was faster
 	}
 	if err != nil {
-		return false, err
+		return made, err
 	}
 	is := have.CachedInfo().Config
 	s.FirstSeq, s.Replicas = is.FirstSeq, max(s.Replicas, is.Replicas)
 	_, err = f.js.UpdateStream(ctx, s)
-	if fewerServers(err) && is.Replicas < s.Replicas && s.Name != rulesStream {
-		return false, fmt.Errorf("%d replicas it has: %w", is.Replicas, err)
-	}
-	return false, err
+	return have.CachedInfo().Created, err
 }

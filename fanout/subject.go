@@ -34,6 +34,13 @@ func settingsSubject(room string) string {
 }
 
 func presenceSubject(node string) string { return nodePrefix + protocol.Token(node) + ".presence" }
+
+// wholeSubject is where a node is asked to announce all of its rooms.
+func wholeSubject(node string) string { return nodePrefix + protocol.Token(node) + ".whole" }
+
+// whoSubject is where a starting node asks who is there.
+const whoSubject = "lr.nodes.who"
+
 func probeSubject(node, connection string) string {
 	return nodePrefix + protocol.Token(node) + ".probe." + connection
 }

@@ -110,6 +110,7 @@ func (s *Subscription) open(ctx context.Context) error {
 		return err
 	}
 	o.Known = true
+	o.Likes = max(o.Likes, s.f.totals.of(s.room)) // if the store has lost some, the sweep finds out
 	s.opening = o
 	s.lastGift.Store(o.LastGift)
 	s.total.Store(o.Likes)
@@ -131,6 +132,7 @@ func (s *Subscription) Close() {
 		return
 	}
 	s.countDropped()
+	s.f.totals.keep(s.room, s.total.Load())
 	_ = s.sub.Unsubscribe() // fails only on a closed connection
 	s.f.unregister(s)
 }

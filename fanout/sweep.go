@@ -30,10 +30,10 @@ func (f *Fabric) sweep(ctx context.Context) {
 
 // compare tells the rooms that are behind the store.
 func (f *Fabric) compare(ctx context.Context, subs []*Subscription) error {
-	stored := make(map[string]*seen, len(subs))
+	stored, shown := make(map[string]*seen, len(subs)), make(map[string]int64, len(subs))
 	gifts, likes, settings := make([]string, len(subs)), make([]string, len(subs)), make([]string, len(subs))
 	for i, s := range subs {
-		s.countDropped()
+		shown[s.room] = s.total.Load() // before the store is read, which has had it then
 		stored[protocol.Token(s.room)] = &seen{}
 		gifts[i], likes[i], settings[i] = giftSubject(s.room), likesSubject(s.room), settingsSubject(s.room)
 	}
@@ -59,12 +59,16 @@ func (f *Fabric) compare(ctx context.Context, subs []*Subscription) error {
 	if err != nil {
 		return err
 	}
+	lost := map[string]int64{}
 	for _, s := range subs {
+		if stored[protocol.Token(s.room)].likes < shown[s.room] {
+			lost[s.room] = shown[s.room]
+		}
 		if v := *stored[protocol.Token(s.room)]; s.behind(v) {
 			f.say(s.room, v)
 		}
 	}
-	return nil
+	return f.healLikes(ctx, lost)
 }
 
 // renew writes settings of a room in use again before their age takes them away.

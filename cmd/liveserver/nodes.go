@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net"
 	"os"
 	"strconv"
@@ -30,7 +31,14 @@ func (n *node) joinNodes(ctx context.Context, reg prometheus.Registerer) (err er
 	if cfg.TLS, err = natsTLS(n.cfg.NATSFiles); err != nil {
 		return err
 	}
-	if n.fabric, err = fanout.Open(ctx, cfg, n.log); err != nil {
+	cfg.Shared = n.cfg.Redis != ""
+	n.fabric, err = fanout.Open(ctx, cfg, n.log)
+	switch {
+	case errors.Is(err, fanout.ErrNotShared):
+		return config.Fault{Path: "redis", Allowed: "one that all nodes on these NATS servers share, since there are several", Received: err.Error()}
+	case errors.Is(err, fanout.ErrNodeTaken):
+		return config.Fault{Path: "node_id", Allowed: "one that no other node on these NATS servers has", Received: err.Error()}
+	case err != nil:
 		return config.Fault{Path: "nats", Allowed: "servers that can be reached, with JetStream on", Received: err.Error()}
 	}
 	return nil

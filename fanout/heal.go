@@ -1,0 +1,173 @@
+package fanout
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"liveroom/protocol"
+)
+
+// raise is an increment that brings a counter back to what was shown, on record before it is made: a node that finds
+// one makes it again, under its id, before it looks at the counter. So of many nodes that see the same loss one repairs it.
+type raise struct {
+	ID    string `json:"id"`
+	Delta int64  `json:"delta"`
+	// Done: it was made. The record stays, so that who looked at the counter before cannot put another on record.
+	Done bool `json:"done,omitempty"`
+}
+
+// raiseAge is how long a record is made again, well below the counters' memory for ids. An older one is of a node that died, and
+// has been made, or never will.
+const raiseAge = likeWindow / 2
+
+// healLikes raises the counters that are below these totals, which were shown: the store came back empty, or from the
+// past. Likes that were counted since the loss are taken for part of it.
+func (f *Fabric) healLikes(ctx context.Context, shown map[string]int64) error {
+	type loss struct {
+		room  string
+		total int64
+	}
+	losses := make(chan loss)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var errs []error
+	for range healsAtOnce {
+		wg.Go(func() {
+			for l := range losses {
+				if err := f.healRoom(ctx, l.room, l.total); err != nil {
+					mu.Lock()
+					errs = append(errs, err)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for room, total := range shown {
+		losses <- loss{room, total}
+	}
+	close(losses)
+	wg.Wait()
+	if len(errs) > 0 {
+		return fmt.Errorf("restore likes of %d of %d rooms: %w", len(errs), len(shown), errs[0])
+	}
+	return nil
+}
+
+const healsAtOnce = 8
+
+func (f *Fabric) healRoom(ctx context.Context, room string, shown int64) error {
+	key := "raise." + protocol.Token(room)
+	for ctx.Err() == nil {
+		revision, err := f.settleRaise(ctx, room, key)
+		if err != nil {
+			return err
+		}
+		have, err := f.countedLikes(ctx, room)
+		if err != nil || have >= shown {
+			return err
+		}
+		r := raise{ID: fmt.Sprintf("raise/%s/%d/%d", nodeKey(f.cfg.NodeID), f.incarnation, f.raises.Add(1)), Delta: shown - have}
+		revision, err = f.recordRaise(ctx, key, r, revision)
+		if errors.Is(err, jetstream.ErrKeyExists) || errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+			continue // another node sees the same
+		}
+		if err != nil {
+			return err
+		}
+		if err := f.makeRaise(ctx, room, r); err != nil {
+			return err
+		}
+		f.log.Warn("like total restored from what this node has shown", "room", room, "from", have, "to", shown)
+		r.Done = true
+		if _, err := f.recordRaise(ctx, key, r, revision); err != nil && apiCode(err) == 0 {
+			return err
+		}
+		return nil // or another one is on record
+	}
+	return ctx.Err()
+}
+
+// settleRaise makes what is on record, and returns the record's revision, 0 for none.
+func (f *Fabric) settleRaise(ctx context.Context, room, key string) (uint64, error) {
+	ctx, cancel := f.storeContext(ctx)
+	defer cancel()
+	e, err := f.buckets.nodes.Get(ctx, key)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("likes of room %s: %w", room, err)
+	}
+	var r raise
+	if err := json.Unmarshal(e.Value(), &r); err == nil && !r.Done && time.Since(e.Created()) < raiseAge {
+		if err := f.makeRaise(ctx, room, r); err != nil {
+			return 0, err
+		}
+	}
+	return e.Revision(), nil
+}
+
+func (f *Fabric) recordRaise(ctx context.Context, key string, r raise, revision uint64) (uint64, error) {
+	ctx, cancel := f.storeContext(ctx)
+	defer cancel()
+	body, err := json.Marshal(r)
+	if err != nil {
+		return 0, err
+	}
+	if revision == 0 {
+		return f.buckets.nodes.Create(ctx, key, body)
+	}
+	return f.buckets.nodes.Update(ctx, key, body, revision)
+}
+
+func (f *Fabric) makeRaise(ctx context.Context, room string, r raise) error {
+	ctx, cancel := f.storeContext(ctx)
+	defer cancel()
+	m := &nats.Msg{Subject: likesSubject(room), Header: nats.Header{"Nats-Incr": {strconv.FormatInt(r.Delta, 10)}}}
+	ack, err := f.js.PublishMsg(ctx, m, jetstream.WithMsgID(r.ID))
+	if err != nil {
+		return fmt.Errorf("raise likes of room %s: %w", room, err)
+	}
+	if total, err := strconv.ParseInt(ack.Value, 10, 64); err == nil {
+		f.say(room, seen{likes: total})
+	}
+	return nil
+}
+
+// countedLikes asks the stream's leader: what other replicas answer may be older than what this node has shown.
+func (f *Fabric) countedLikes(ctx context.Context, room string) (int64, error) {
+	ctx, cancel := f.storeContext(ctx)
+	defer cancel()
+	body, err := json.Marshal(map[string]string{"last_by_subj": likesSubject(room)})
+	if err != nil {
+		return 0, err
+	}
+	answer, err := f.store.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+likesStream, body)
+	if err != nil {
+		return 0, fmt.Errorf("likes of room %s: %w", room, err)
+	}
+	var got struct {
+		Error   *jetstream.APIError `json:"error"`
+		Message struct {
+			Data []byte `json:"data"`
+		} `json:"message"`
+	}
+	if err := json.Unmarshal(answer.Data, &got); err != nil {
+		return 0, fmt.Errorf("likes of room %s: %w", room, err)
+	}
+	if got.Error != nil {
+		if got.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound {
+			return 0, nil
+		}
+		return 0, fmt.Errorf("likes of room %s: %w", room, got.Error)
+	}
+	return parseTotal(got.Message.Data)
+}

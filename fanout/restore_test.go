@@ -1,0 +1,225 @@
+package fanout
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// A server that was stopped, lost its disk, and is started empty: the nodes that lived through it go on as if nothing
+// had been lost but the gifts of before. Totals do not fall, nothing new is taken for old.
+func TestStoreComesBackEmpty(t *testing.T) {
+	t.Parallel()
+	s := natsServer(t)
+	port := s.Addr().(*net.TCPAddr).Port
+	cfg := func(id string) Config {
+		c := nodeConfig(s, id)
+		c.LikesGather, c.RulesEvery, c.StoreTimeout = 5*time.Millisecond, 20*time.Millisecond, time.Second
+		return c
+	}
+	n1, n2 := open(t, cfg("n1")), open(t, cfg("n2"))
+	ctx := testContext(t)
+	l1, s1 := subscribe(t, n1, "demo")
+	l2, s2 := subscribe(t, n2, "demo")
+	_, left := subscribe(t, n2, "left")
+	for room, likes := range map[string]int64{"demo": 100, "left": 7} {
+		if err := n1.AddLikes(room, likes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a, b := receive(t, l1.likes), receive(t, l2.likes); a != 100 || b != 100 {
+		t.Fatal(a, b)
+	}
+	eventually(t, "the other room's likes are shown", func() bool { return left.total.Load() == 7 })
+	left.Close()
+	revision, err := n1.PutSettings(ctx, "demo", []byte("title"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	receive(t, l1.settings)
+	receive(t, l2.settings)
+	rules := make(chan RulesRecord, 16)
+	stop, err := n2.FollowRules(func(r RulesRecord) { rules <- r })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if _, err := n1.PublishRules(ctx, []byte("rules"), 0); err != nil {
+		t.Fatal(err)
+	}
+	before := receive(t, rules)
+	if _, err := n1.Secret(ctx, "auth", "agreed"); err != nil {
+		t.Fatal(err)
+	}
+	old := storeGift(t, n1, "demo", "u", "old", "old")
+	receive(t, l1.gifts)
+	receive(t, l2.gifts)
+
+	stopNats(s)
+	if err := n1.AddLikes("demo", 3); err != nil { // waits
+		t.Fatal(err)
+	}
+	s = natsServerAt(t, t.TempDir(), port)
+
+	total := func(f *Fabric, room string) int64 {
+		n, err := f.Likes(testContext(t), room)
+		if err != nil {
+			return -1
+		}
+		return n
+	}
+	eventually(t, "totals are back", func() bool { return total(n1, "demo") >= 103 && total(n2, "left") >= 7 })
+	if err := n2.AddLikes("demo", 4); err != nil {
+		t.Fatal(err)
+	}
+	for i, l := range []*listener{l1, l2} {
+		for last := int64(100); last < 107; {
+			next := receive(t, l.likes)
+			if next <= last {
+				t.Fatalf("node %d: likes fell from %d to %d", i+1, last, next)
+			}
+			last = next
+		}
+	}
+	if a, b := total(n1, "demo"), total(n2, "left"); a != 107 || b != 7 {
+		t.Errorf("likes %d, want 107; of the other room %d, want 7", a, b)
+	}
+	after := receive(t, rules)
+	if after.Version <= before.Version || string(after.Payload) != "rules" {
+		t.Errorf("limits %d %q after %d", after.Version, after.Payload, before.Version)
+	}
+	payload, again, err := n2.Settings(ctx, "demo")
+	if err != nil || string(payload) != "title" || again <= revision {
+		t.Errorf("settings %q %d, %v; revision was %d", payload, again, err, revision)
+	}
+	next, err := n2.PutSettings(ctx, "demo", []byte("new"), again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []*listener{l1, l2} {
+		got := receive(t, l.settings)
+		for got.payload != "new" {
+			got = receive(t, l.settings)
+		}
+		if got.revision != next {
+			t.Errorf("%+v, want revision %d", got, next)
+		}
+	}
+	gift := storeGift(t, n2, "demo", "u", "new", "new")
+	if gift.Seq <= old.Seq {
+		t.Errorf("gift %d after %d", gift.Seq, old.Seq)
+	}
+	for _, l := range []*listener{l1, l2} {
+		if g := receive(t, l.gifts); g.Seq != gift.Seq || g.Prev != old.Seq {
+			t.Errorf("gift %+v", g)
+		}
+	}
+	_, _ = s1, s2
+	n3 := open(t, cfg("n3"))
+	if _, s3 := subscribe(t, n3, "demo"); s3.Opening().Likes != 107 || s3.Opening().LastGift != gift.Seq {
+		t.Errorf("a new node's opening %+v", s3.Opening())
+	}
+	if secret, err := n3.Secret(ctx, "auth", "another"); err != nil || secret != "agreed" {
+		t.Errorf("secret %q, %v", secret, err)
+	}
+	if n3.incarnation <= n2.incarnation {
+		t.Errorf("incarnation %d after %d", n3.incarnation, n2.incarnation)
+	}
+}
+
+// Many nodes that see the same loss repair it once, also when one of them died over it, and while likes come in.
+func TestLossIsRepairedOnce(t *testing.T) {
+	t.Parallel()
+	s := natsServer(t)
+	nodes := []*Fabric{node(t, s, "n1"), node(t, s, "n2"), node(t, s, "n3")}
+	ctx := testContext(t)
+	for round := range int64(5) {
+		room := fmt.Sprint("room", round)
+		if err := nodes[0].AddLikes(room, 1000); err != nil {
+			t.Fatal(err)
+		}
+		if err := nodes[0].flushLikes(ctx); err != nil {
+			t.Fatal(err)
+		}
+		stream, err := nodes[0].js.Stream(ctx, likesStream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(likesSubject(room))); err != nil {
+			t.Fatal(err)
+		}
+		key := "raise." + room
+		if round%2 == 1 { // a node that died before, or right after, it made what it had put on record
+			r := raise{ID: fmt.Sprint("dead", round), Delta: 1000}
+			if _, err := nodes[0].recordRaise(ctx, key, r, 0); err != nil {
+				t.Fatal(err)
+			}
+			if round == 3 {
+				if err := nodes[0].makeRaise(ctx, room, r); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		var wg sync.WaitGroup
+		for i, f := range nodes {
+			wg.Go(func() {
+				if err := f.healRoom(ctx, room, 1000-int64(i)*10); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if total, err := nodes[0].Likes(ctx, room); err != nil || total != 1000 {
+			t.Errorf("round %d: likes %d, %v", round, total, err)
+		}
+		if err := nodes[1].healLikes(context.Background(), map[string]int64{room: 1000}); err != nil {
+			t.Error(err)
+		}
+		if total, err := nodes[2].Likes(ctx, room); err != nil || total != 1000 {
+			t.Errorf("round %d, again: likes %d, %v", round, total, err)
+		}
+	}
+}
+
+// A store that went back in time is found by the sweep.
+func TestSweepFindsLostLikes(t *testing.T) {
+	t.Parallel()
+	s := natsServer(t)
+	f := node(t, s, "n1")
+	l, sub := subscribe(t, f, "demo")
+	if err := f.AddLikes("demo", 50); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, l.likes)
+	ctx := testContext(t)
+	stream, err := f.js.Stream(ctx, likesStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(likesSubject("demo"))); err != nil {
+		t.Fatal(err)
+	}
+	f.sweepSoon.soon()
+	eventually(t, "the total is back", func() bool { total, err := f.Likes(ctx, "demo"); return err == nil && total == 50 })
+	sub.Close()
+}
+
+func TestTotalsAreBounded(t *testing.T) {
+	k := newTotals()
+	for i := range totalsKept + 10 {
+		k.keep(fmt.Sprint(i), int64(i+1))
+		k.keep(fmt.Sprint(i), 1) // never falls
+		k.keep("nothing", 0)
+	}
+	if len(k.byRoom) != totalsKept || len(k.rooms) != totalsKept {
+		t.Errorf("%d totals, %d rooms", len(k.byRoom), len(k.rooms))
+	}
+	if a, b := k.of("9"), k.of("10"); a != 0 || b != 11 {
+		t.Errorf("the oldest %d, the next %d", a, b)
+	}
+}
