@@ -32,12 +32,14 @@ func (n *node) serveOn(s *http.Server, ln net.Listener, overTLS bool) {
 	})
 }
 
-// wait returns when ctx ends, or with why a server ended by itself.
+// wait returns when ctx ends, or with why a server ended by itself, or why this node must not run beside another.
 func (n *node) wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		n.log.Info("draining", "over", n.cfg.DrainTimeout.String())
 		return nil
+	case <-n.fabric.Ended():
+		return n.fabric.Conflict() // drained all the same: its viewers find another node
 	case err := <-n.failed:
 		return err
 	}

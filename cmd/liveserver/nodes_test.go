@@ -9,6 +9,7 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
 	"liveroom/internal/config"
+	"liveroom/internal/redistest"
 )
 
 // natsServer starts a NATS server of the test's own, as an operator would run one, and returns its URL.
@@ -51,13 +52,25 @@ func TestUnreachableNATSIsNamed(t *testing.T) {
 	}
 }
 
+// TestNodesThatMustNotLiveTogether: a second node without Redis, and one whose id is taken, end with the reason.
+func TestNodesThatMustNotLiveTogether(t *testing.T) {
+	nats := natsServer(t)
+	startServer(t, "", "-nats", nats, "-node-id", "n1")
+	for id, want := range map[string]string{"n1": "node_id: allowed is one that no other", "n2": "redis: allowed is one that all nodes"} {
+		err := run(context.Background(), append(serverArgs(t.TempDir()), "-nats", nats, "-node-id", id), &lines{}, &lines{}, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s ended with %v", id, err)
+		}
+	}
+}
+
 // startNodes starts several servers in this process that know nothing of one another but the NATS servers' address.
 func startNodes(t *testing.T, n int, args ...string) []*server {
 	t.Helper()
-	nats := natsServer(t)
+	nats, redis := natsServer(t), redistest.Start(t).URL()
 	nodes := make([]*server, n)
 	for i := range nodes {
-		nodes[i] = startServer(t, "", append([]string{"-nats", nats, "-node-id", fmt.Sprintf("n%d", i+1)}, args...)...)
+		nodes[i] = startServer(t, "", append([]string{"-nats", nats, "-redis", redis, "-node-id", fmt.Sprintf("n%d", i+1)}, args...)...)
 	}
 	return nodes
 }

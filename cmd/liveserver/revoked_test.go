@@ -6,13 +6,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"liveroom/internal/redistest"
 )
 
 // TestRevokedSocketsAreCutOnAllNodes: case 15, and that nobody comes back with what was revoked, also after a restart.
 func TestRevokedSocketsAreCutOnAllNodes(t *testing.T) {
-	dir, nats := t.TempDir(), natsServer(t)
-	one := startServer(t, dir, "-nats", nats, "-node-id", "n1")
-	two := startServer(t, "", "-nats", nats, "-node-id", "n2")
+	dir, nats, redis := t.TempDir(), natsServer(t), redistest.Start(t).URL()
+	one := startServer(t, dir, "-nats", nats, "-redis", redis, "-node-id", "n1")
+	two := startServer(t, "", "-nats", nats, "-redis", redis, "-node-id", "n2")
 	ann, ben := tokenFor(t, dir, "-sub", "ann"), tokenFor(t, dir, "-sub", "ben")
 	anns := []*client{join(t, one.url, "demo", ann), join(t, two.url, "other", ann)}
 	bens := []*client{join(t, one.url, "demo", ben), join(t, two.url, "demo", ben)}
@@ -41,7 +43,7 @@ func TestRevokedSocketsAreCutOnAllNodes(t *testing.T) {
 		code, _ := c.closed()
 		return code == 4401
 	}
-	three := startServer(t, "", "-nats", nats, "-node-id", "n3")
+	three := startServer(t, "", "-nats", nats, "-redis", redis, "-node-id", "n3")
 	for _, s := range []*server{one, two, three} {
 		if !refused(s, ann) || !refused(s, ben) {
 			t.Error("somebody came back with what was revoked")
