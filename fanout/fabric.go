@@ -16,39 +16,44 @@ import (
 // Fabric is one node's end of what the nodes share. Its methods may be called from any goroutine.
 type Fabric struct {
 	// Fixed after Open.
-	cfg          Config
-	log          *slog.Logger
-	metrics      *Metrics
-	server       *embedded  // nil with URLs
-	live         *nats.Conn // rooms' subscriptions, danmaku, presence
-	store        *nats.Conn // JetStream: apart, because the server answers a read on the reader's connection, in its turn
-	js           jetstream.JetStream
-	buckets      buckets
-	incarnation  uint64 // grows with each start of this node id
-	health       [2]*probe
-	roster       *roster
-	likes        *likeBook
-	made         map[string]time.Time // when each stream was made; owned by Open, then by the care loop
-	totals       *totals
-	raises       atomic.Uint64
-	parcels      *parcels
-	known        known
-	rules        atomic.Pointer[RulesRecord] // the newest set that this node has met
-	replicas     atomic.Int64                // of the streams, 0 before they are open
+	cfg         Config
+	log         *slog.Logger
+	metrics     *Metrics
+	server      *embedded  // nil with URLs
+	live        *nats.Conn // rooms' subscriptions, danmaku, presence
+	store       *nats.Conn // JetStream: apart, because the server answers a read on the reader's connection, in its turn
+	js          jetstream.JetStream
+	buckets     buckets
+	incarnation uint64    // grows with each start of any node
+	began       time.Time // of this incarnation
+	met         []string  // who answered at the start
+	health      [2]*probe
+	ctx         context.Context // the Fabric's own lifetime: of its loops and of its answers to other nodes
+	stop        context.CancelFunc
+	ended       chan struct{} // closed with conflict
+	closing     chan struct{} // closed by Close
+
+	// Guarded by themselves.
+	roster   *roster
+	likes    *likeBook
+	totals   *totals
+	parcels  *parcels
+	known    known
+	rules    atomic.Pointer[RulesRecord] // the newest set that this node has met
+	replicas atomic.Int64                // of the streams, 0 before they are open
+	reopen   atomic.Int64                // the streams must be looked after: since when, Unix nanoseconds, 0 for no
+	raises   atomic.Uint64               // likes that this node has restored, for their ids
+	wanted   atomic.Bool                 // somebody wants all of this node's rooms
+	running  atomic.Bool                 // everything fixed is set
+	conflict atomic.Pointer[error]       // why this node must end
+
+	// The loops, and what asks them for a round.
+	loops        sync.WaitGroup
 	sweepSoon    wake
 	careSoon     wake
 	announceSoon wake
-	wanted       atomic.Bool // somebody wants all of this node's rooms
-	conflict     atomic.Pointer[error]
-	ended        chan struct{}   // closed with conflict
-	met          []string        // who answered at the start
-	began        time.Time       // of this incarnation
-	closing      chan struct{}   // closed by Close
-	running      atomic.Bool     // everything above is set
-	reopen       atomic.Int64    // the streams must be looked after: since when, Unix nanoseconds, 0 for no
-	ctx          context.Context // the Fabric's own lifetime: of its loops and of its answers to other nodes
-	stop         context.CancelFunc
-	loops        sync.WaitGroup
+
+	made map[string]time.Time // when each stream was made; owned by Open, then by the care loop
 
 	mu      sync.Mutex // taken alone; never held over a call to NATS or to a handler
 	subs    map[string]*Subscription
@@ -69,8 +74,10 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Fabric, error) {
 	cfg = cfg.withDefaults()
 	f := &Fabric{
 		cfg: cfg, log: log, metrics: cfg.Metrics,
-		subs: map[string]*Subscription{}, verbs: map[string]*answering{}, secrets: map[string]string{}, likes: newLikeBook(), parcels: newParcels(), totals: newTotals(), made: map[string]time.Time{},
-		sweepSoon: newWake(), careSoon: newWake(), announceSoon: newWake(), ended: make(chan struct{}), closing: make(chan struct{}),
+		likes: newLikeBook(), totals: newTotals(), parcels: newParcels(), made: map[string]time.Time{},
+		subs: map[string]*Subscription{}, verbs: map[string]*answering{}, secrets: map[string]string{},
+		sweepSoon: newWake(), careSoon: newWake(), announceSoon: newWake(),
+		ended: make(chan struct{}), closing: make(chan struct{}),
 	}
 	if err := f.open(ctx); err != nil {
 		f.shut()

@@ -24,8 +24,8 @@ type raise struct {
 	Done bool `json:"done,omitempty"`
 }
 
-// raiseAge is how long a record is made again, well below the counters' memory for ids. An older one is of a node that died, and
-// has been made, or never will.
+// raiseAge is how long a record is made again, well below the counters' memory for ids. An older one is of a node that
+// died; its increment has been made, or never will be.
 const raiseAge = likeWindow / 2
 
 // healLikes raises the counters that are below these totals, which were shown: the store came back empty, or from the

@@ -64,37 +64,6 @@ func TestSendersKeepTheirOrderOnAllNodes(t *testing.T) {
 	}
 }
 
-// CASES 12, for gifts: all of them on all nodes, once, in order, from whichever node.
-func TestConcurrentGiftsReachAllNodes(t *testing.T) {
-	s := natsServer(t)
-	nodes := []*Fabric{node(t, s, "n1"), node(t, s, "n2")}
-	l1, _ := subscribe(t, nodes[0], "demo")
-	l2, _ := subscribe(t, nodes[1], "demo")
-	const senders, each = 20, 25
-	var wg sync.WaitGroup
-	for sender := range senders {
-		wg.Go(func() {
-			for i := range each {
-				id := fmt.Sprint(sender, ".", i)
-				if _, err := nodes[sender%2].StoreGift(testContext(t), "demo", "u", id, []byte(id)); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	for i, l := range []*listener{l1, l2} {
-		seen, prev := map[string]bool{}, uint64(0)
-		for range senders * each {
-			g := receive(t, l.gifts)
-			if g.Prev != prev || g.Seq <= prev || seen[string(g.Event)] {
-				t.Fatalf("node %d: gift %d after %d, said to be after %d", i+1, g.Seq, prev, g.Prev)
-			}
-			prev, seen[string(g.Event)] = g.Seq, true
-		}
-	}
-}
-
 // CASES 22: a node that joins after another's death has all gifts, in order, none twice.
 func TestResumeOnAnotherNode(t *testing.T) {
 	s := natsServer(t)

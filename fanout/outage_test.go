@@ -19,6 +19,7 @@ type proxy struct {
 	net.Listener
 	target  string
 	swallow atomic.Bool
+	eaten   atomic.Int64 // bytes swallowed
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -99,6 +100,7 @@ func (p *proxy) pipe(dst, src net.Conn, swallow *atomic.Bool) {
 			<-held
 		}
 		if swallow != nil && swallow.Load() {
+			p.eaten.Add(int64(n))
 			continue
 		}
 		if _, err := dst.Write(buf[:n]); err != nil {

@@ -14,7 +14,9 @@ const (
 	parcelMost = 64 << 20  // bytes of one payload
 	parcelsAll = 256 << 20 // bytes that this node keeps for others to fetch
 	pieceMost  = 256 << 10 // bytes of one message
-	pullsMost  = 4         // parcels that are fetched at once: what is under way to this node stays far below what NATS holds for a reader
+	// pullsMost is how many parcels are fetched at once: what is under way to this node stays far below what NATS holds
+	// for a reader.
+	pullsMost = 4
 )
 
 // parcels are payloads too large for one message. They are not sent but offered: who wants one fetches it piece by piece

@@ -34,8 +34,8 @@ func (f *Fabric) identity() identity {
 // whoWait is how long a starting node waits for a node that it was told of, and that may be dead or paused.
 const whoWait = 400 * time.Millisecond
 
-// meet asks who is there, before this node says that it is. Where nobody is, NATS says so at once. Two nodes that start at the same
-// moment do not see each other here; they do as soon as they announce themselves, see judge.
+// meet asks who is there, before this node says that it is. Where nobody is, NATS says so at once. Two nodes that start
+// at the same moment do not see each other here; they do as soon as they announce themselves, see judge.
 func (f *Fabric) meet(ctx context.Context) error {
 	inbox := f.live.NewInbox()
 	answers := make(chan *nats.Msg, 256)
@@ -108,7 +108,7 @@ func (f *Fabric) judge(other identity) {
 	var reason error
 	switch {
 	case other.Node == f.cfg.NodeID:
-		reason = fmt.Errorf("%w: %s runs already, and was started %v ago", ErrNodeTaken, other.Node, time.Duration(other.Up)*time.Millisecond)
+		reason = fmt.Errorf("%w: another %s runs, for %v now", ErrNodeTaken, other.Node, time.Duration(other.Up)*time.Millisecond)
 	case !other.Shared && !f.cfg.Shared:
 		reason = fmt.Errorf("%w: this node and %s have none, and each would grant the whole of every quota", ErrNotShared, other.Node)
 	case !f.cfg.Shared:

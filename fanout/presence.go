@@ -15,7 +15,7 @@ import (
 // RoomCounts yields each room that has members on this node with their number.
 type RoomCounts func() iter.Seq2[string, int]
 
-// announcement is what a node says of itself with each beat: whole every wholeBeats-th and when somebody asked, and
+// announcement is what a node says of itself with each beat: whole every wholeBeats-th time and when somebody asked, and
 // between them what has changed since the beat before. It is cut into parts when it is long.
 type announcement struct {
 	identity
@@ -94,8 +94,8 @@ func (f *Fabric) announce(b *beats) error {
 	}
 	parts := cutParts(now, b.said, whole)
 	for i, rooms := range parts {
-		err := f.sendPresence(announcement{identity: f.identity(), Beat: b.beat, Whole: whole, Part: i, Parts: len(parts), Rooms: rooms})
-		if err != nil {
+		a := announcement{identity: f.identity(), Beat: b.beat, Whole: whole, Part: i, Parts: len(parts), Rooms: rooms}
+		if err := f.sendPresence(a); err != nil {
 			return err
 		}
 	}
@@ -139,7 +139,7 @@ func (f *Fabric) goodbye(ctx context.Context) error {
 	}
 	ctx, cancel := f.storeContext(ctx)
 	defer cancel()
-	if err := f.live.FlushWithContext(ctx); err != nil {
+	if err := f.live.FlushWithContext(ctx); err != nil && f.live.IsConnected() { // else they will notice
 		return fmt.Errorf("say goodbye: %w", err)
 	}
 	return nil

@@ -34,7 +34,12 @@ func (f *Fabric) openStore(ctx context.Context) (buckets, error) {
 }
 
 func notReady(err error) bool {
-	return apiCode(err) == errCodeUnavailable || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse)
+	for _, silence := range []error{context.DeadlineExceeded, nats.ErrNoResponders, jetstream.ErrNoStreamResponse} {
+		if errors.Is(err, silence) {
+			return true
+		}
+	}
+	return apiCode(err) == errCodeUnavailable
 }
 
 // lookAfterStreams asks for care.
