@@ -57,7 +57,7 @@ type Config struct {
 	// Tick is the shortest time between two flushes of a room. Default 25 ms.
 	Tick time.Duration
 	// DeflateFrom is how many members must take deflated frames before a room makes them, and gathers longer for a frame
-	// while much is said, so that it deflates better. Making one costs about as much as writing it to four. Default 16.
+	// while much is said, so that it deflates better. Making one costs about as much as writing it to five or ten. Default 16.
 	DeflateFrom int
 	// GatherTick is the longest that it then gathers; at Tick or below it never does. Default 100 ms.
 	GatherTick time.Duration
