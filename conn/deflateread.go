@@ -77,7 +77,10 @@ func (s *Session) unpack(c *scratch) bool {
 // whatever else there may be.
 func inflate(deflated, out []byte) ([]byte, error) {
 	f := inflaters.Get().(*inflater)
-	defer inflaters.Put(f)
+	defer func() {
+		f.in.Reset(nil) // the input is the caller's
+		inflaters.Put(f)
+	}()
 	f.in.Reset(append(deflated, inflateTail...))
 	if err := f.r.(flate.Resetter).Reset(&f.in, nil); err != nil {
 		return nil, err
