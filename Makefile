@@ -38,8 +38,12 @@ gotest:
 jstest: node
 	node --test web/test/*.test.js
 
-bench:
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+# Go benchmarks (for benchstat: make bench BENCHFLAGS='-count 10' > new.txt), then the README's table, each figure beside a bare
+# write(2) loop of the same run. Quicker: FLAGS='-viewers 1000 -sizes 128 -fanout 5000 -sessions 0'
+bench: build
+	$(GO) test -run '^$$' -bench . -benchmem $(BENCHFLAGS) ./...
+	$(GO) build -trimpath -o bin/loadtest ./loadtest
+	@./bin/loadtest table -server bin/liveserver -json bin/table.json $(FLAGS)
 
 # Every fuzz target for $(FUZZTIME) each.
 fuzz:

@@ -25,7 +25,7 @@ func (k *sink) welcome(s *session, event []byte) {
 	s.since, s.lastGift = now, uint64(cursor)
 	if s.stage.CompareAndSwap(stageNew, stageJoined) {
 		k.lat.record(join, k.now.Sub(s.opened))
-		s.crowd.welcomed(s, text(event, keyNode))
+		s.node = s.crowd.welcomed(text(event, keyNode))
 	}
 }
 

@@ -63,6 +63,20 @@ func (b *bare) pass(count int, every time.Duration, size int) error {
 	return b.ask("pass", count, int64(every), size)
 }
 
+// timed is the processor time, in seconds, of passes.
+func (b *bare) timed(count int, every time.Duration, size int) (float64, error) {
+	pid := b.writer.cmd.Process.Pid
+	before, err := processTime(pid)
+	if err != nil {
+		return 0, err
+	}
+	if err := b.pass(count, every, size); err != nil {
+		return 0, err
+	}
+	after, err := processTime(pid)
+	return after - before, err
+}
+
 // ask gives an order and waits until it is carried out.
 func (b *bare) ask(order ...any) error {
 	if _, err := fmt.Fprintln(b.orders, order...); err != nil {

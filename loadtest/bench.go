@@ -109,7 +109,7 @@ func (b *bench) close() {
 func (b *bench) crowd(size int, stable bool) *crowd {
 	b.mu.Lock()
 	first := b.nextUser
-	b.nextUser += size
+	b.nextUser += comeBack * size // for those who come back, each time as somebody else
 	b.mu.Unlock()
 	c := &crowd{dial: b.dial, tokens: b.tokens, readers: b.readers, rooms: b.roomNames(), stable: stable, first: first,
 		workers: b.o.connectors, failures: map[string]int{}, nodes: map[string]int{}}
@@ -143,7 +143,7 @@ func (b *bench) gather(ctx context.Context, c *crowd, n int) error {
 	stop := b.progress.watch(time.Second, func() string {
 		return fmt.Sprintf("connecting: %d of %d joined, %d failed", c.joined.Load(), n, c.failed.Load())
 	})
-	err := c.connect(ctx, n, b.o.connectRate)
+	err := c.fill(ctx, n, b.o.connectRate)
 	stop()
 	b.connected(c, n)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -82,6 +83,9 @@ func messages(level int64) int64 {
 	return level / milli
 }
 
+// within is the most whole messages that a window of two stamps so many milliseconds apart may hold.
+func (b bound) within(apart int64) int64 { return (b.full() + b.rate*apart) / milli }
+
 // excess is by how many messages the worst window exceeds the bound; 0 when none does. Stamps are instants of admission
 // in ascending Unix milliseconds.
 func (b bound) excess(stamps []int64) int64 {
@@ -93,4 +97,31 @@ func (b bound) excess(stamps []int64) int64 {
 		worst = min(worst, k.take(at))
 	}
 	return -messages(worst)
+}
+
+// Window is a stretch of time, both ends included, and what was admitted in it.
+type Window struct {
+	From     int64            `json:"from_ms"` // since the first attempt
+	To       int64            `json:"to_ms"`
+	Admitted int64            `json:"admitted"`
+	Allowed  int64            `json:"allowed"`           // burst + rate × (to − from + 1 ms), what a whole message fits into
+	ByNode   map[string]int64 `json:"by_node,omitempty"` // who admitted them
+}
+
+// worst is the window that comes closest to the bound, or exceeds it most: it ends at the stamp after which the level was
+// least, and begins with the first stamp after the bucket was last full. Empty for no stamps.
+func (b bound) worst(stamps []int64) (from, to int64) {
+	if len(stamps) == 0 {
+		return 0, -1
+	}
+	k, least, began := newBucket(b, stamps[0]), int64(math.MaxInt64), stamps[0]
+	for _, at := range stamps {
+		if k.advance(at); k.level == b.full() {
+			began = at
+		}
+		if level := k.take(at); level < least {
+			least, from, to = level, began, at
+		}
+	}
+	return from, to
 }

@@ -39,8 +39,14 @@ func TestExcessIsThatOfTheWorstWindow(t *testing.T) {
 		b := drawBound(t)
 		stamps := rapid.SliceOfN(rapid.Int64Range(0, rapid.Int64Range(1, 2000).Draw(t, "span")), 0, 40).Draw(t, "stamps")
 		slices.Sort(stamps)
-		if got, want := b.excess(stamps), b.worstWindow(stamps); got != want {
+		want := b.worstWindow(stamps)
+		if got := b.excess(stamps); got != want {
 			t.Fatalf("%+v on %v: %d over, want %d", b, stamps, got, want)
+		}
+		from, to := b.worst(stamps)
+		inside := slices.DeleteFunc(slices.Clone(stamps), func(at int64) bool { return at < from || at > to })
+		if over := int64(len(inside)) - b.within(to-from); want > 0 && over != want {
+			t.Fatalf("%+v on %v: the worst window [%d, %d] is %d over, want %d", b, stamps, from, to, over, want)
 		}
 	})
 }

@@ -36,12 +36,20 @@ type crowd struct {
 	nodes    map[string]int // sessions by the node that welcomed them; guarded by mu
 }
 
-// welcomed notes a session that is in its room.
-func (c *crowd) welcomed(_ *session, node []byte) {
+// welcomed notes a session that is in its room, and returns its node's name, the same string for all.
+func (c *crowd) welcomed(node []byte) string {
 	c.joined.Add(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.nodes[string(node)]++
+	for name := range c.nodes {
+		if name == string(node) {
+			c.nodes[name]++
+			return name
+		}
+	}
+	name := string(node)
+	c.nodes[name] = 1
+	return name
 }
 
 // connect opens n sessions at a steady rate (per second) and returns when all of them are welcomed or have failed, or
@@ -61,6 +69,28 @@ func (c *crowd) connect(ctx context.Context, n int, rate float64) error {
 	close(work)
 	wg.Wait()
 	return errors.Join(err, c.settle(ctx, connectTimeout))
+}
+
+// comeBack is how often those who were told to come back (4003) do so, and how much slower each time.
+const (
+	comeBack       = 5
+	comeBackSlower = 0.6
+)
+
+// fill connects until n sessions are in their rooms: a node that is busy sends some away with a time to come back, and so
+// they do, a few times.
+func (c *crowd) fill(ctx context.Context, n int, rate float64) error {
+	for range comeBack {
+		missing := n - len(c.live())
+		if missing <= 0 {
+			return nil
+		}
+		if err := c.connect(ctx, missing, rate); err != nil {
+			return err
+		}
+		rate *= comeBackSlower
+	}
+	return nil
 }
 
 // feedAtRate hands out n numbers from first, evenly spaced.

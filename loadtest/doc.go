@@ -15,5 +15,5 @@
 //
 // What it does not do: it is a black box that knows package protocol alone, so it measures a server from outside and
 // can't tell which part of it was slow. `ts` and its own clock are compared directly: latency since admission is right
-// on one host, or between hosts whose clocks agree. It offers no compression.
+// on one host, or between hosts whose clocks agree.
 package main

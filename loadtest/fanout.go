@@ -16,13 +16,42 @@ func fanout(ctx context.Context, b *bench) error {
 	}
 	p := plan{phases: []phase{steady(o.warmup+o.duration, o.rate)}, warm: o.warmup, slot: time.Second, senders: o.senders, label: "fanout"}
 	b.adviseSenders()
-	return b.around(ctx, func() error {
-		m, err := b.measure(ctx, p, c.live())
-		if m != nil {
+	var m *measured
+	err := b.around(ctx, func() (err error) {
+		if m, err = b.measure(ctx, p, c.live()); m != nil {
 			b.result.trial(o, m, p.slot)
 		}
 		return err
 	})
+	if err != nil || !o.bare || m.counted.frames == 0 {
+		return err
+	}
+	return b.beside(ctx, len(c.live()), int(m.counted.bytes/m.counted.frames)+frameHeader4)
+}
+
+// beside measures what a bare loop needs for frames of that size, header included, to as many sockets.
+func (b *bench) beside(ctx context.Context, sockets, size int) error {
+	loop, err := startBare(ctx, sockets, b.o.serverCPUs, b.o.loadCPUs)
+	if loop != nil {
+		defer loop.stop()
+	}
+	if err != nil {
+		return err
+	}
+	const rounds, passes, every = 8, 10, 25 * time.Millisecond // as ticks follow each other
+	var each []float64
+	for i := range rounds {
+		b.progress.line(fmt.Sprintf("fanout: bare loop %d of %d", i+1, rounds))
+		t, err := loop.timed(passes, every, size)
+		if err != nil {
+			return err
+		}
+		if i > 0 { // the first warms up
+			each = append(each, t/float64(passes*sockets))
+		}
+	}
+	b.result.Values["frame_cpu_bare"] = median(each)
+	return nil
 }
 
 // adviseSenders notes when the rules that ship would refuse what this run sends.

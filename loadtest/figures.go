@@ -23,7 +23,7 @@ type Delivery struct {
 	Missed   int64 `json:"missed"`   // announced by the server, to all sessions
 	Twice    int64 `json:"twice"`    // arrived more than once
 	Leaked   int64 `json:"leaked"`   // degraded danmaku that others than their sender saw
-	Orders   int   `json:"orders"`   // viewers who saw their room's danmaku in another order than most; -1 where that can't be told
+	Orders   int   `json:"orders"`   // viewers who saw their room's danmaku in another order than most on their node; -1 where that can't be told
 	Gifts    int64 `json:"gifts"`    // expected receipts of stored gifts
 	GiftLost int64 `json:"gift_lost"`
 	GiftHole int64 `json:"gift_holes"` // breaks in the chain of prev, whether or not something was lost in them
@@ -135,30 +135,35 @@ func (d *Delivery) gifts(t *trial, viewers []*session, r *readers) {
 	}
 }
 
-// order compares what the viewers of each room saw. It can be told only where everybody saw everything, and where nobody
+// order compares what the viewers of each room and node saw: a room has one order on a node. It can be told only where everybody saw everything, and where nobody
 // saw degraded danmaku of their own between the others'.
 func (d *Delivery) order(t *trial, viewers []*session, r *readers, degraded int64) {
 	if d.Orders = -1; d.Lost > 0 || d.Twice > 0 || degraded > 0 || d.Expected == 0 {
 		return
 	}
 	d.Orders = 0
-	hashes := map[uint16]map[uint64]int{}
+	type place struct {
+		room uint16
+		node string
+	}
+	hashes := map[place]map[uint64]int{}
 	for _, k := range r.sinks {
 		k.mu.Lock()
 		for _, v := range viewers {
 			if v.sink != k || v.seen.trial != t || !v.joined() {
 				continue
 			}
-			if hashes[v.room] == nil {
-				hashes[v.room] = map[uint64]int{}
+			at := place{v.room, v.node}
+			if hashes[at] == nil {
+				hashes[at] = map[uint64]int{}
 			}
-			hashes[v.room][v.seen.hash]++
+			hashes[at][v.seen.hash]++
 		}
 		k.mu.Unlock()
 	}
-	for _, room := range hashes {
+	for _, same := range hashes {
 		all, most := 0, 0
-		for _, n := range room {
+		for _, n := range same {
 			all, most = all+n, max(most, n)
 		}
 		d.Orders += all - most

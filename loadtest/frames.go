@@ -67,6 +67,9 @@ type frameTurns struct {
 	said  int
 }
 
+// frameHeader4 is the header of a frame of 126 bytes to 64 KiB from a server (RFC 6455, section 5.2).
+const frameHeader4 = 4
+
 // maxText is how long a message's text may be in bytes; the marker comes behind it.
 const maxText = 1000
 
@@ -107,28 +110,18 @@ func (f *frameTurns) round(ctx context.Context) (FrameRound, error) {
 	}
 	now := f.readers.totals()
 	written := float64(now.frames - before.frames)
-	if written < float64(bursts*f.o.viewers) {
-		return r, fmt.Errorf("only %.0f frames arrived, %d were due", written, bursts*f.o.viewers)
-	}
-	const header = 4 // RFC 6455, section 5.2, for 126 bytes and more
-	r.Bytes = float64(now.bytes-before.bytes)/written + header
+	r.Bytes = float64(now.bytes-before.bytes)/written + frameHeader4
 	r.Server = (after - spent) / written
-
 	passes := max(1, int(math.Round(written/float64(f.o.viewers))))
-	if spent, err = processTime(f.loop.writer.cmd.Process.Pid); err != nil {
-		return r, err
-	}
-	if err := f.loop.pass(passes, f.o.duration/time.Duration(passes), int(math.Round(r.Bytes))); err != nil {
-		return r, err
-	}
-	after, err = processTime(f.loop.writer.cmd.Process.Pid)
-	r.Bare = (after - spent) / float64(passes*len(f.crowd.live()))
+	bare, err := f.loop.timed(passes, f.o.duration/time.Duration(passes), int(math.Round(r.Bytes)))
+	r.Bare = bare / float64(passes*len(f.crowd.live()))
 	return r, err
 }
 
 // say sends bursts of messages and waits until everything has arrived. Nothing of it is a trial: only frames count.
 func (f *frameTurns) say(ctx context.Context, bursts int, every time.Duration) error {
 	senders, tag, start := f.crowd.live(), newTag(f.speak.rng), time.Now()
+	before := f.readers.totals().events[kindDanmaku]
 	for i := range bursts {
 		if err := waitUntil(ctx, start.Add(time.Duration(i)*every)); err != nil {
 			return err
@@ -141,9 +134,20 @@ func (f *frameTurns) say(ctx context.Context, bursts int, every time.Duration) e
 			}
 		}
 	}
-	moved := f.readers.motion()
-	for moved() {
-		if err := waitFor(ctx, 100*time.Millisecond); err != nil {
+	return f.awaitAll(ctx, before+int64(bursts*f.each*len(senders)))
+}
+
+// awaitAll waits until all viewers together have read so many danmaku.
+func (f *frameTurns) awaitAll(ctx context.Context, owed int64) error {
+	moved, since := f.readers.motion(), time.Now()
+	for f.readers.totals().events[kindDanmaku] < owed {
+		if moved() {
+			since = time.Now()
+		}
+		if time.Since(since) > connectTimeout {
+			return fmt.Errorf("%d deliveries did not come", owed-f.readers.totals().events[kindDanmaku])
+		}
+		if err := waitFor(ctx, 5*time.Millisecond); err != nil {
 			return err
 		}
 	}

@@ -164,7 +164,7 @@ func TestViewersWhoAreClosedInsteadOfWelcomedAreSeen(t *testing.T) {
 	srv := startFake(t, &fakeServer{full: 4})
 	var out, errs bytes.Buffer
 	code := run(context.Background(), []string{"fanout", "-url", srv.URL, "-viewers", "10", "-quiet"}, &out, &errs)
-	if code != exitMissed || !strings.Contains(errs.String(), "6 closed instead of welcomed") || !strings.Contains(errs.String(), "4003:6") {
+	if code != exitMissed || !strings.Contains(errs.String(), "30 closed instead of welcomed") || !strings.Contains(errs.String(), "4003:30") {
 		t.Errorf("code %d, said %q", code, errs.String())
 	}
 }

@@ -49,6 +49,7 @@ type options struct {
 	points      int
 	from        int
 	size        int
+	bare        bool
 	hold        time.Duration
 	frozen      int
 	churn       float64
@@ -147,6 +148,7 @@ func (o *options) loadFlags(set *flag.FlagSet, d defaults) {
 	set.IntVar(&o.from, "from", d.from, "ramp: the first size, when -viewers is more")
 	set.DurationVar(&o.hold, "hold", d.hold, "ramp, churn: rest before memory is read")
 	set.IntVar(&o.size, "size", 128, "frames: bytes of a frame, about")
+	set.BoolVar(&o.bare, "bare", false, "fanout: then measure a bare write(2) loop with frames of the same size (Linux)")
 	set.IntVar(&o.frozen, "frozen", d.frozen, "slow, soak: readers that stop reading")
 	set.Float64Var(&o.churn, "churn", d.churn, "soak, fair: sessions that come and go, per second")
 	set.StringVar(&o.json, "json", "", "file for the result as JSON; - is standard output")

@@ -13,7 +13,7 @@ import (
 // quotaBound is the room's quota where none was stated, and userBound that of one user, as rules/quota.yaml has it.
 var (
 	quotaBound = bound{rate: 400, burst: 400}
-	userBound  = bound{rate: 20, burst: 20}
+	userBound  = bound{rate: 20, burst: 5}
 )
 
 // userRooms begins the names of the rooms in which userBound holds.
@@ -110,7 +110,10 @@ func (q *quotaRun) room(ctx context.Context) error {
 	return errors.Join(append(q.mishaps, err)...)
 }
 
-// user lets one user with a session on each node speak much faster than its quota allows.
+// volleyLasts is how long the user speaks without a pause.
+const volleyLasts = 100 * time.Millisecond
+
+// user lets one user with a session on each node speak faster than its quota allows.
 func (q *quotaRun) user(ctx context.Context) error {
 	room, same := userRooms+q.tokens.prefix, q.nextUser
 	var all teams
@@ -124,14 +127,17 @@ func (q *quotaRun) user(ctx context.Context) error {
 		all.put(i, nodeName(i), c)
 		sessions = append(sessions, c.live()...)
 	}
-	const tooFast = 3
-	p := plan{label: "quota, one user", slot: time.Second, senders: 1, phases: []phase{steady(q.o.duration, tooFast*float64(userBound.rate))},
-		pick: func(time.Duration) *session { return all.pick(inTurn) }, meanwhile: q.watch.run}
+	// Twenty refusals in five seconds would be abuse, and then the user is muted: a volley, and then a tenth too much.
+	const volley, faster = 12, 1.1
+	rate := float64(userBound.rate)
+	p := plan{label: "quota, one user", slot: time.Second, senders: 1,
+		phases: []phase{steady(volleyLasts, volley/volleyLasts.Seconds()), steady(q.o.duration, faster*rate)},
+		pick:   func(time.Duration) *session { return all.pick(inTurn) }, meanwhile: q.watch.run}
 	m, err := q.measure(ctx, p, sessions)
 	if m == nil {
 		return err
 	}
-	s := stage{name: "one user", about: "one user with a session on each node", phase: p.phases[0], saturated: true}
+	s := stage{name: "one user", about: "one user with a session on each node", phase: steady(length(p.phases), rate), saturated: true}
 	x := sumUpStages([]stage{s}, userBound, m, q.watch.calls())[0]
 	x.Excess = userBound.excess(m.figures.stamps)
 	q.result.Quota.User = &x

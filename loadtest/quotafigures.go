@@ -15,6 +15,9 @@ type Quota struct {
 	Stages []QuotaStage `json:"stages"`
 	User   *QuotaStage  `json:"user,omitempty"`
 	Proof  Evidence     `json:"evidence"`
+	Worst  Window       `json:"worst_window"`
+	Failed float64      `json:"redis_calls_failed"`    // in the stages
+	Away   float64      `json:"redis_seconds_without"` // all nodes together
 	Calls  []RedisCalls `json:"redis_calls,omitempty"` // from the start on
 	Levels []LevelPoint `json:"levels,omitempty"`      // of the exact bucket
 	ByNode []NodeSeries `json:"by_node,omitempty"`
@@ -32,7 +35,8 @@ type QuotaStage struct {
 	Admitted    int64   `json:"admitted"`
 	Level       int64   `json:"level"`       // of the exact bucket at the stage's begin
 	Allowed     int64   `json:"allowed"`     // level + rate × seconds
-	Utilisation float64 `json:"utilisation"` // admitted / allowed, where demand was above the quota throughout; else 0
+	Left        int64   `json:"left"`        // level at its end: what the bound would still have allowed
+	Utilisation float64 `json:"utilisation"` // admitted / (rate × seconds + what was taken from the level), where demand was above the quota throughout; else 0
 	Excess      int64   `json:"excess"`      // of the worst window that ends in this stage
 	RoomCalls   float64 `json:"room_calls_per_second"`
 	UserCalls   float64 `json:"user_calls_per_second"`
@@ -67,19 +71,29 @@ func (q *quotaRun) sumUp(m *measured) *Quota {
 	x := &Quota{Rate: o.bound.rate, Burst: o.bound.burst, Nodes: len(o.urls), Calls: q.watch.calls(), Proof: evidence(m.trial),
 		Levels: levels(o.bound, m), ByNode: q.byNode(m.trial)}
 	x.Stages = sumUpStages(q.stages, o.bound, m, x.Calls)
+	x.Worst = q.worst(m)
+	if n := len(x.Calls); n > 0 {
+		x.Failed, x.Away = x.Calls[n-1].Failed-x.Calls[0].Failed, x.Calls[n-1].Away-x.Calls[0].Away
+	}
+	if x.Away > 0 || x.Failed > 0 {
+		q.result.note("%.0f calls to Redis failed or came too late, and nodes served %s without it: meanwhile each admits its share alone, "+
+			"and the bound is not promised", x.Failed, inSeconds.format(x.Away))
+	}
+	admitted, allowed := 0.0, float64(o.bound.burst)
 	for _, s := range x.Stages {
 		if s.Saturated {
-			lower(v, "utilisation_disturbed", s.Utilisation)
+			lower(v, "utilisation_stage", s.Utilisation)
 		}
 		if !s.Calm {
 			continue
 		}
-		lower(v, "utilisation", s.Utilisation)
+		admitted, allowed = admitted+float64(s.Admitted), allowed+float64(o.bound.rate)*s.Seconds
 		if q.watch.known() {
 			v["redis_room_calls"] = max(v["redis_room_calls"], s.RoomCalls)
 			v["redis_user_calls"] = max(v["redis_user_calls"], s.UserCalls)
 		}
 	}
+	v["utilisation"] = admitted / allowed
 	v["evidence_differs"] = float64(x.Proof.Differ + x.Proof.Refused)
 	return x
 }
@@ -107,8 +121,11 @@ func sumUpStages(stages []stage, b bound, m *measured, calls []RedisCalls) []Quo
 			x.Admitted++
 		}
 		x.Allowed = x.Level + b.rate*s.phase.lasts.Milliseconds()/1000
+		end := start + (s.begins + s.phase.lasts).Milliseconds()
+		k.advance(max(k.last, end))
+		x.Left = min(messages(k.level), b.burst)
 		if s.saturated {
-			x.Utilisation = float64(x.Admitted) / float64(max(x.Allowed, 1))
+			x.Utilisation = float64(x.Admitted) / max(float64(b.rate)*x.Seconds+float64(max(0, x.Level-x.Left)), 1)
 		}
 		c := callRates(calls, x.At, x.At+x.Seconds)
 		x.RoomCalls, x.UserCalls, x.Scripts = c.Room, c.User, c.Scripts
@@ -165,23 +182,33 @@ func levels(b bound, m *measured) []LevelPoint {
 	return out
 }
 
+// worst describes the window that comes closest to the bound, or exceeds it.
+func (q *quotaRun) worst(m *measured) Window {
+	b, t := q.o.bound, m.trial
+	start := t.start.UnixMilli()
+	from, to := b.worst(m.figures.stamps)
+	w := Window{From: from - start, To: to - start, Allowed: b.within(to - from), ByNode: map[string]int64{}}
+	for k := range t.due {
+		if ts, ok := t.admission(k); ok && ts >= from && ts <= to {
+			w.Admitted++
+			if s := t.sender[k]; s != nil {
+				w.ByNode[s.node]++
+			}
+		}
+	}
+	return w
+}
+
 // byNode counts what each node admitted, by the sender's node.
 func (q *quotaRun) byNode(t *trial) []NodeSeries {
-	start, names := t.start.UnixMilli(), map[*crowd]string{}
-	for _, c := range q.crowds {
-		c.mu.Lock()
-		for name := range c.nodes {
-			names[c] = name
-		}
-		c.mu.Unlock()
-	}
+	start := t.start.UnixMilli()
 	rows := map[string][]int64{}
 	for k := range t.due {
 		ts, ok := t.admission(k)
 		if !ok || t.sender[k] == nil {
 			continue
 		}
-		name, second := names[t.sender[k].crowd], max(0, int(ts-start)/1000)
+		name, second := t.sender[k].node, max(0, int(ts-start)/1000)
 		for len(rows[name]) <= second {
 			rows[name] = append(rows[name], 0)
 		}
@@ -200,7 +227,7 @@ func (r *Result) quotaTable(w io.Writer) {
 	if q == nil {
 		return
 	}
-	fmt.Fprintf(w, "\n%d/s + %d\tseconds\tdemand/s\tadmitted\tallowed\tutilisation\tover\troom calls/s\tuser calls/s\tRedis scripts/s\t\n", q.Rate, q.Burst)
+	fmt.Fprintf(w, "\n%d/s + %d\tseconds\tdemand/s\tadmitted\tallowed\tleft\tutilisation\tover\troom calls/s\tuser calls/s\tRedis scripts/s\t\n", q.Rate, q.Burst)
 	rows := q.Stages
 	if q.User != nil {
 		rows = append(slices.Clone(rows), *q.User)
@@ -210,7 +237,7 @@ func (r *Result) quotaTable(w io.Writer) {
 		if s.Saturated {
 			used = fmt.Sprintf("%.1f %%", 100*s.Utilisation)
 		}
-		fmt.Fprintf(w, "%s\t%.3g\t%.0f\t%d\t%d\t%s\t%d\t%.1f\t%.1f\t%.1f\t\n", s.Name, s.Seconds, s.Demand, s.Admitted, s.Allowed, used, s.Excess,
+		fmt.Fprintf(w, "%s\t%.3g\t%.0f\t%d\t%d\t%d\t%s\t%d\t%.1f\t%.1f\t%.1f\t\n", s.Name, s.Seconds, s.Demand, s.Admitted, s.Allowed, s.Left, used, s.Excess,
 			s.RoomCalls, s.UserCalls, s.Scripts)
 	}
 }
@@ -234,5 +261,6 @@ func (r *Result) quotaLines(w io.Writer) {
 			verdict += fmt.Sprintf("; ONE USER'S by %d", q.User.Excess)
 		}
 		fmt.Fprintf(w, "%s: %d admitted of %d allowed from first to last (%.1f %%)\n", verdict, b.Admitted, b.Allowed, 100*b.Used)
+		fmt.Fprintf(w, "closest window: %d ms to %d ms, %d admitted, %d allowed; by node %v\n", q.Worst.From, q.Worst.To, q.Worst.Admitted, q.Worst.Allowed, q.Worst.ByNode)
 	}
 }

@@ -85,9 +85,8 @@ func (b *bench) rampPass(ctx context.Context, free bool) error {
 		return err
 	}
 	for _, size := range rampSizes(o) {
-		want := size - c.size()
-		b.progress.line(fmt.Sprintf("ramp: connecting %d more", want))
-		if err := c.connect(ctx, want, o.connectRate); err != nil {
+		b.progress.line(fmt.Sprintf("ramp: connecting %d more", size-len(c.live())))
+		if err := c.fill(ctx, size, o.connectRate); err != nil {
 			return err
 		}
 		if err := look(false); err != nil {

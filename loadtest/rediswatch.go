@@ -19,6 +19,8 @@ type RedisCalls struct {
 	At      float64 `json:"at_seconds"` // since the first attempt
 	Room    float64 `json:"room"`       // as the nodes count them: liveroom_redis_calls_total{op="room"}
 	User    float64 `json:"user"`       // {op="user"}
+	Failed  float64 `json:"failed"`     // of all calls, those that came to nothing or too late
+	Away    float64 `json:"away"`       // seconds that nodes have served without Redis: each admits its share alone then
 	Scripts float64 `json:"scripts"`    // as Redis counts them: EVAL and EVALSHA; 0 when it can't be asked
 }
 
@@ -93,17 +95,23 @@ func (w *redisWatch) sample(ctx context.Context) {
 	defer w.mu.Unlock()
 	sum := RedisCalls{At: time.Since(w.start).Seconds(), Scripts: scripts}
 	for _, c := range w.last {
-		sum.Room, sum.User = sum.Room+c.Room, sum.User+c.User
+		sum.Room, sum.User, sum.Failed, sum.Away = sum.Room+c.Room, sum.User+c.User, sum.Failed+c.Failed, sum.Away+c.Away
 	}
 	w.series = append(w.series, sum)
 }
 
 // redisCalls picks a node's calls out of its metrics, whatever came of them.
 func redisCalls(m map[string]float64) (c RedisCalls) {
+	c.Away = m[`liveroom_degraded_seconds_total{dependency="redis"}`]
 	for name, v := range m {
 		labels, ok := strings.CutPrefix(name, "liveroom_redis_calls_total{")
+		if !ok {
+			continue
+		}
+		if !strings.Contains(labels, `result="ok"`) {
+			c.Failed += v
+		}
 		switch {
-		case !ok:
 		case strings.Contains(labels, `op="room"`):
 			c.Room += v
 		case strings.Contains(labels, `op="user"`):

@@ -73,7 +73,7 @@ func (r *Result) view() view {
 // tiles are the figures that a scenario is about, in the order of importance.
 func (r *Result) tiles() []tile {
 	var out []tile
-	for _, name := range []string{"quota_excess", "utilisation", "utilisation_disturbed", "redis_room_calls", "redis_user_calls", "user_excess",
+	for _, name := range []string{"quota_excess", "utilisation", "utilisation_stage", "redis_room_calls", "redis_user_calls", "user_excess",
 		"user_utilisation", "frame_ratio", "frame_cpu", "frame_cpu_bare", "slow_ratio", "fair_ratio", "memory_per_session", "memory_per_session_freed", "goroutines_per_session", "heap_growth",
 		"goroutine_growth", "p50", "p99", "gift_p99", "gift_loss", "recovery", "deliveries_per_second", "messages_per_frame",
 		"delivered", "cpu_per_frame", "server_cpu", "server_memory", "closes"} {

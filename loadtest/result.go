@@ -329,11 +329,13 @@ func (r *Result) write(o *options, stdout io.Writer) error {
 	return nil
 }
 
-func (r *Result) encode(w io.Writer) error {
+func (r *Result) encode(w io.Writer) error { return encodeJSON(w, r) }
+
+func encodeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	return e.Encode(r)
+	return e.Encode(v)
 }
 
 func toFile(path string, write func(io.Writer) error) error {

@@ -52,6 +52,7 @@ type session struct {
 
 	// guarded by sink.mu
 	in        inbound
+	node      string // that welcomed it
 	since     int64  // the server's time at its welcome, Unix milliseconds; what is older is history
 	lastGift  uint64 // sequence of the last gift it saw or knew of at its welcome
 	holes     []hole

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// tableOptions is everything the command table can be told. The flags' texts document the fields.
+type tableOptions struct {
+	viewers, sizes, fanouts []int
+	rate                    int
+	rounds, sessions        int
+	duration                time.Duration
+	server                  string
+	serverCPUs, loadCPUs    string
+	json                    string
+}
+
+// tableAbout is the command in a line of the help.
+const tableAbout = "measures what the README's table says, each beside a bare write(2) loop of the same run, and prints it"
+
+func parseTable(args []string, usage io.Writer) (*tableOptions, error) {
+	o := &tableOptions{}
+	set := flag.NewFlagSet("loadtest table", flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	var list struct{ viewers, sizes, fanouts string }
+	set.StringVar(&list.viewers, "viewers", "1000,10000", "frames: how many viewers")
+	set.StringVar(&list.sizes, "sizes", "128,1024,4096", "frames: how many bytes, about")
+	set.IntVar(&o.rounds, "rounds", 7, "frames: turns of the server and of the bare loop")
+	set.StringVar(&list.fanouts, "fanout", "5000,10000", "deliveries: how many viewers; empty: leave it out")
+	set.IntVar(&o.rate, "rate", 1000, "deliveries: danmaku per second")
+	set.DurationVar(&o.duration, "duration", 10*time.Second, "deliveries: how long")
+	set.IntVar(&o.sessions, "sessions", 18_000, "memory: idle sessions; 0: leave it out")
+	set.StringVar(&o.server, "server", "", "the liveserver to start; empty: build it from this module")
+	server, load := "0", "1"
+	if runtime.NumCPU() < 2 || runtime.GOOS != "linux" {
+		server, load = "", ""
+	}
+	set.StringVar(&o.serverCPUs, "server-cpus", server, "Linux: processors for the server and the bare loop")
+	set.StringVar(&o.loadCPUs, "load-cpus", load, "Linux: processors for this tool")
+	set.StringVar(&o.json, "json", "", "file for the results of all runs as JSON")
+	if err := set.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			set.SetOutput(usage)
+			fmt.Fprintf(usage, "loadtest table: %s\n\n", tableAbout)
+			set.PrintDefaults()
+		}
+		return nil, err
+	}
+	var faults []error
+	for text, into := range map[string]*[]int{list.viewers: &o.viewers, list.sizes: &o.sizes, list.fanouts: &o.fanouts} {
+		var err error
+		*into, err = numbers("numbers", text)
+		faults = append(faults, err)
+	}
+	if set.NArg() > 0 {
+		faults = append(faults, fmt.Errorf("%q is no flag", set.Arg(0)))
+	}
+	return o, errors.Join(faults...)
+}
+
+// printTable runs the scenarios that the README's table needs, one after the other, and prints it as Markdown. What was
+// measured before a run failed is printed too.
+func printTable(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parseTable(args, stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		fmt.Fprintf(stderr, "loadtest table: %v\n", err)
+		return exitUsage
+	}
+	t := &ratioTable{o: o, stderr: stderr}
+	err = t.measure(ctx)
+	t.write(stdout)
+	if o.json != "" {
+		err = errors.Join(err, toFile(o.json, func(w io.Writer) error { return encodeJSON(w, t.results) }))
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "loadtest table: %v\n", err)
+		return exitMissed
+	}
+	return exitOK
+}
+
+// ratioTable collects the rows.
+type ratioTable struct {
+	o       *tableOptions
+	stderr  io.Writer
+	results []*Result
+
+	frames, deliveries, memory []string // rows
+}
+
+func (t *ratioTable) measure(ctx context.Context) error {
+	for _, viewers := range t.o.viewers {
+		for _, size := range t.o.sizes {
+			r, err := t.run(ctx, "frames", "-viewers", strconv.Itoa(viewers), "-size", strconv.Itoa(size), "-rounds", strconv.Itoa(t.o.rounds))
+			if err != nil {
+				return err
+			}
+			t.frames = append(t.frames, framesRow(viewers, r))
+		}
+	}
+	for _, viewers := range t.o.fanouts {
+		r, err := t.run(ctx, "fanout", "-viewers", strconv.Itoa(viewers), "-rate", strconv.Itoa(t.o.rate), "-duration", t.o.duration.String(), "-bare", "-connect-rate", "2000")
+		if err != nil {
+			return err
+		}
+		t.deliveries = append(t.deliveries, deliveriesRow(viewers, t.o.rate, r))
+	}
+	if t.o.sessions > 0 {
+		r, err := t.run(ctx, "ramp", "-viewers", strconv.Itoa(t.o.sessions), "-connect-rate", "1500")
+		if err != nil {
+			return err
+		}
+		t.memory = memoryRows(r)
+	}
+	return nil
+}
+
+// run runs a scenario on a server of its own.
+func (t *ratioTable) run(ctx context.Context, name string, args ...string) (*Result, error) {
+	sc, _ := scenarioNamed(name)
+	common := []string{"-spawn", "1", "-slo", "", "-server", t.o.server, "-server-cpus", t.o.serverCPUs, "-load-cpus", t.o.loadCPUs}
+	o, err := parseOptions(sc, append(common, args...), io.Discard)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(t.stderr, "\n%s %s\n", name, strings.Join(args, " "))
+	r, err := perform(ctx, o, t.stderr)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
+	}
+	t.results = append(t.results, r)
+	return r, nil
+}
+
+func framesRow(viewers int, r *Result) string {
+	var size, server, bare, ratio []float64
+	for _, f := range r.Frames {
+		size, server, bare, ratio = append(size, f.Bytes), append(server, f.Server), append(bare, f.Bare), append(ratio, f.ratio())
+	}
+	return fmt.Sprintf("| %s viewers, %.0f B | %s | %s | **%s ×** |", thousands(viewers), median(size),
+		spread(bare, micros), spread(server, micros), spread(ratio, func(v float64) string { return fmt.Sprintf("%.2f", v) }))
+}
+
+func deliveriesRow(viewers, rate int, r *Result) string {
+	v := r.Values
+	return fmt.Sprintf("| %s viewers × %s/s | %s, %.4g %% of those owed | %s | **%s** | %.0f %% | %s, bare %s, **%.2f ×** |", thousands(viewers), thousands(rate),
+		formatCount(v["deliveries_per_second"]), 100*v["delivered"], inSeconds.format(v["admission_p50"]), inSeconds.format(v["admission_p99"]),
+		100*v["server_cpu"], micros(v["cpu_per_frame"]), micros(v["frame_cpu_bare"]), v["cpu_per_frame"]/max(v["frame_cpu_bare"], 1e-9))
+}
+
+func memoryRows(r *Result) []string {
+	v := r.Values
+	left := func(name string) string {
+		x, ok := v[name]
+		if !ok {
+			return "–"
+		}
+		return formatBytes(x)
+	}
+	return []string{
+		fmt.Sprintf("| resident, untouched | %s | %s |", left("memory_per_session"), left("memory_left")),
+		fmt.Sprintf("| resident, freed | **%s** | %s |", left("memory_per_session_freed"), left("memory_left_freed")),
+		fmt.Sprintf("| Go heap in use, freed | %s | |", left("heap_per_session")),
+		fmt.Sprintf("| goroutines | %.3f | %.0f |", v["goroutines_per_session"], v["goroutines_left"]),
+	}
+}
+
+// write prints the tables that have rows.
+func (t *ratioTable) write(w io.Writer) {
+	if len(t.results) == 0 {
+		return
+	}
+	e := t.results[0].Environment
+	fmt.Fprintf(w, "\n%s, %d processors, %s, Linux %s; server on processor %s, load on %s; load average at the start %s.\nMedian (quartiles) of the rounds.\n",
+		e.CPU, e.Processors, e.Go, e.Kernel, orAny(t.o.serverCPUs), orAny(t.o.loadCPUs), e.Load)
+	busiest := 0.0
+	for _, r := range t.results {
+		busiest = max(busiest, r.Values["other_cpu"])
+	}
+	if busiest > 0.15 {
+		fmt.Fprintf(w, "Other processes of this machine took up to %.0f %% of a core meanwhile.\n", 100*busiest)
+	}
+	section := func(head string, rows []string) {
+		if len(rows) > 0 {
+			fmt.Fprintf(w, "\n%s\n%s\n", head, strings.Join(rows, "\n"))
+		}
+	}
+	section("| processor time per frame | bare write(2) loop | whole server | ratio |\n|---|---|---|---|", t.frames)
+	section("| one room | deliveries/s | p50 | p99, admission to read | server, of a core | time per frame |\n|---|---|---|---|---|---|", t.deliveries)
+	section(fmt.Sprintf("| an idle session, slope from 2,000 to %s | each | 30 s after all have left |\n|---|---|---|", thousands(t.o.sessions)), t.memory)
+}
+
+func orAny(cpus string) string {
+	if cpus == "" {
+		return "any"
+	}
+	return cpus
+}
+
+// spread is the median and the quartiles around it.
+func spread(v []float64, format func(float64) string) string {
+	if len(v) == 0 {
+		return "–"
+	}
+	s := slices.Sorted(slices.Values(v))
+	return fmt.Sprintf("%s (%s to %s)", format(median(s)), format(s[(len(s)-1)/4]), format(s[len(s)-1-(len(s)-1)/4]))
+}
+
+// micros writes seconds in microseconds, so that a column has one unit.
+func micros(v float64) string { return fmt.Sprintf("%.1f µs", v*1e6) }
+
+// thousands writes 10000 as 10,000.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
