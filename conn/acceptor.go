@@ -56,7 +56,7 @@ func NewAcceptor(cfg Config, lobby Lobby) (*Acceptor, error) {
 	a := &Acceptor{cfg: cfg.withDefaults(), lobby: lobby, start: time.Now(), ids: protocol.NewMIDs()}
 	a.decoders.accept = websocket.AcceptOptions{Subprotocols: []string{Subprotocol}, OriginPatterns: a.cfg.Origins}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
-	a.readers = newReaders(a.ctx.Done())
+	a.readers = newReaders(a.cfg.MaxReaders, a.ctx.Done())
 	a.wheel = newWheel(a.cfg.sweepStep())
 	a.sweeper.Go(a.sweep)
 	return a, nil
@@ -78,7 +78,7 @@ func (a *Acceptor) startPoller() bool {
 			return
 		}
 		a.poller = p
-		a.sweeper.Go(p.run)
+		a.sweeper.Go(func() { p.run(a.readers.await) })
 	})
 	return a.poller != nil
 }

@@ -23,6 +23,10 @@ type Config struct {
 	MaxSessions int // sockets at a time; default 100,000
 	MaxRefused  int // sockets at a time that are upgraded beyond it just to be told 4003; default 256. More get a bare 503
 
+	// MaxReaders is how many sessions are read at a time (Linux): each holds a stack and buffers of some 12 KB until its message
+	// is handled. Input beyond it waits in the kernel. Default 8,192.
+	MaxReaders int
+
 	HelloTimeout   time.Duration // from the upgrade to the hello, and again for the lobby to answer it; default 8 s
 	Heartbeat      time.Duration // of silence before a ping; default 25 s
 	PongTimeout    time.Duration // from the ping to any whole frame; default 10 s
@@ -67,6 +71,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	def(&c.MaxSessions, 100_000)
 	def(&c.MaxRefused, 256)
+	def(&c.MaxReaders, 8192)
 	def(&c.HelloTimeout, 8*time.Second)
 	def(&c.Heartbeat, 25*time.Second)
 	def(&c.PongTimeout, 10*time.Second)
@@ -114,7 +119,7 @@ func (c Config) Validate() error {
 		name string
 		v    int
 	}{
-		{"MaxSessions", d.MaxSessions}, {"MaxRefused", d.MaxRefused}, {"QueueFrames", d.QueueFrames}, {"QueueBytes", d.QueueBytes},
+		{"MaxSessions", d.MaxSessions}, {"MaxRefused", d.MaxRefused}, {"MaxReaders", d.MaxReaders}, {"QueueFrames", d.QueueFrames}, {"QueueBytes", d.QueueBytes},
 		{"HardFrames", d.HardFrames}, {"HardBytes", d.HardBytes}, {"ControlFrames", d.ControlFrames}, {"ControlBytes", d.ControlBytes},
 		{"UnsentBytes", d.UnsentBytes},
 	} {

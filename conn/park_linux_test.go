@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,7 +41,7 @@ func TestIdleSessionsHaveNoGoroutines(t *testing.T) {
 			t.Fatal("it rests and keeps a decoder")
 		}
 	}
-	eventually(t, func() bool { return runtime.NumGoroutine() <= before+int(n.readers.most) })
+	eventually(t, func() bool { return runtime.NumGoroutine() <= before+int(n.readers.rest) })
 	n.decoders.mu.Lock()
 	defer n.decoders.mu.Unlock()
 	if got := len(n.decoders.free); got == 0 || got > maxFree {
@@ -327,5 +328,93 @@ func TestASessionThatCantBeWatched(t *testing.T) {
 	c.write(t, masked(opText, []byte(`{"op":"like","id":"l","count":1}`)))
 	if e := decode(t, c.readFrame(t).payload)[0]; e.ID != "l" {
 		t.Fatalf("got %+v", e)
+	}
+}
+
+// However many sessions have input, no more than the bound are read at a time; the others' input waits, and none is lost. A
+// session can be closed meanwhile.
+func TestReadersAreBounded(t *testing.T) {
+	const most, viewers = 5, 40
+	l := newLobby()
+	release := make(chan struct{})
+	var at, peak atomic.Int32
+	l.receive = func(s *Session, r *protocol.Request) {
+		peak.Store(max(peak.Load(), at.Add(1)))
+		<-release
+		at.Add(-1)
+		s.Control(protocol.AppendAck(nil, protocol.Ack{ID: r.ID, Code: protocol.OK}, s.Lang()))
+	}
+	n := startNode(t, Config{MaxReaders: most}, l)
+	var clients []*rawConn
+	var sessions []*Session
+	for range viewers {
+		c, s := rawJoin(t, n)
+		resting(t, s)
+		clients, sessions = append(clients, c), append(sessions, s)
+	}
+	for _, c := range clients {
+		c.write(t, masked(opText, []byte(`{"op":"gift","id":"g","gift":"rose","count":1}`)))
+	}
+	eventually(t, func() bool { return at.Load() == most })
+	quiet := 0
+	for _, s := range sessions {
+		s.mu.Lock()
+		if s.parked {
+			quiet++
+		}
+		s.mu.Unlock()
+	}
+	if quiet != viewers-most {
+		t.Fatalf("%d sessions rest", quiet)
+	}
+	c, s := clients[viewers-1], sessions[viewers-1]
+	s.Close(protocol.Refusal{Code: protocol.CloseKicked})
+	if f := c.readFrame(t); f.code() != 4004 {
+		t.Fatalf("got %+v", f)
+	}
+	close(release)
+	for _, c := range clients[:viewers-1] {
+		if e := decode(t, c.readFrame(t).payload)[0]; e.ID != "g" {
+			t.Fatalf("got %+v", e)
+		}
+	}
+	if got := peak.Load(); got > most {
+		t.Fatalf("%d at a time", got)
+	}
+}
+
+// A hundred viewers who stop reading cost what their queues may hold, which they share, and little else.
+func TestFrozenReadersMemory(t *testing.T) {
+	const frozen, ticks = 100, 400
+	n := startNode(t, Config{WriteTimeout: time.Minute}, newLobby())
+	var sessions []*Session
+	for range frozen {
+		_, s := rawJoin(t, n)
+		resting(t, s)
+		sessions = append(sessions, s)
+	}
+	var before, after runtime.MemStats
+	settled(&before)
+	for i := range ticks { // 8 MB, far more than sockets and queues hold
+		frame := danmaku(fmt.Sprint(i, strings.Repeat("x", 20<<10)))
+		for _, s := range sessions {
+			s.Deliver(frame)
+		}
+	}
+	settled(&after)
+	held := 0
+	for _, s := range sessions {
+		st := s.Stats()
+		if st.QueuedBytes > n.cfg.QueueBytes || st.Missed == 0 {
+			t.Fatalf("%+v", st)
+		}
+		held = max(held, st.QueuedBytes)
+	}
+	// Sockets freeze at different frames, so that all together hold more than one queue.
+	shared := 2 * held
+	each := (int(after.HeapAlloc+after.StackInuse) - int(before.HeapAlloc+before.StackInuse) - shared) / frozen
+	t.Logf("%d bytes for each beyond what they share, at most %d queued", each, held)
+	if each > 24<<10 {
+		t.Fatalf("%d bytes for each", each)
 	}
 }

@@ -83,8 +83,8 @@ func (p *poller) forget(s *Session) {
 // pollBatch is how many sessions are woken between two looks at the set.
 const pollBatch = 128
 
-// run wakes sessions until the set is closed.
-func (p *poller) run() {
+// run wakes sessions until the set is closed, each when ready returns.
+func (p *poller) run(ready func()) {
 	var events [pollBatch]unix.EpollEvent
 	var woken [pollBatch]*Session
 	n := 0
@@ -104,6 +104,7 @@ func (p *poller) run() {
 		p.mu.Unlock()
 		for i, s := range woken[:max(n, 0)] {
 			if s != nil {
+				ready()
 				s.arrived(events[i].Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0)
 			}
 			woken[i] = nil

@@ -11,5 +11,5 @@ func newPoller() (*poller, error) { return nil, errors.ErrUnsupported }
 
 func (*poller) add(*Session) error { return errors.ErrUnsupported }
 func (*poller) forget(*Session)    {}
-func (*poller) run()               {}
+func (*poller) run(func())         {}
 func (*poller) close()             {}

@@ -3,26 +3,40 @@ package conn
 import (
 	"runtime"
 	"sync"
-	"sync/atomic"
 )
 
 // readers are goroutines that read for one session after the other. A goroutine of its own for each session that has input
 // would grow its stack anew each time, which costs more than the reading. There are as many as sessions have input at a
 // time, since a seat may take its time; of those only a few wait for more.
+//
+// Input that comes when [Config.MaxReaders] are at work stays in the kernel until one has finished: a burst costs a bounded
+// number of stacks and buffers, and past that its senders wait.
 type readers struct {
-	next chan *Session // to one that waits
-	idle atomic.Int32
-	most int32           // that wait; fixed
+	next chan *Session   // to one that waits
 	done <-chan struct{} // closed when they are to end; fixed
+	most int             // at work because of input; fixed
+	rest int             // that wait; fixed
 	live sync.WaitGroup
+
+	mu sync.Mutex // a leaf
+	// guarded by mu
+	working int
+	resting int
+	stopped bool
+	free    sync.Cond // fewer work, or the end has come
 }
 
-func newReaders(done <-chan struct{}) *readers {
-	return &readers{next: make(chan *Session), most: int32(8 * runtime.GOMAXPROCS(0)), done: done}
+func newReaders(most int, done <-chan struct{}) *readers {
+	r := &readers{next: make(chan *Session), done: done, most: most, rest: 8 * runtime.GOMAXPROCS(0)}
+	r.free.L = &r.mu
+	return r
 }
 
-// read has a session's turn done. It does not wait.
+// read has a session's turn done. It does not wait, and may start one beyond the bound, for a session that is to end.
 func (r *readers) read(s *Session) {
+	r.mu.Lock()
+	r.working++
+	r.mu.Unlock()
 	select {
 	case r.next <- s:
 	default:
@@ -33,15 +47,46 @@ func (r *readers) read(s *Session) {
 func (r *readers) run(s *Session) {
 	for {
 		s.run()
-		if r.idle.Add(1) > r.most {
-			r.idle.Add(-1)
+		if !r.finished() {
 			return
 		}
 		select {
 		case s = <-r.next:
-			r.idle.Add(-1)
+			r.mu.Lock()
+			r.resting--
+			r.mu.Unlock()
 		case <-r.done:
 			return
 		}
 	}
+}
+
+// finished ends a turn. It reports whether its reader may wait for another.
+func (r *readers) finished() (rest bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.working--; r.working == r.most-1 {
+		r.free.Signal()
+	}
+	if rest = r.resting < r.rest; rest {
+		r.resting++
+	}
+	return rest
+}
+
+// await waits until there is a reader for further input. Only the poller calls it.
+func (r *readers) await() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.working >= r.most && !r.stopped {
+		r.free.Wait()
+	}
+}
+
+// stop lets the poller go on, to its own end.
+func (r *readers) stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopped = true
+	r.free.Broadcast()
 }

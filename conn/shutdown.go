@@ -24,6 +24,7 @@ func (a *Acceptor) Shutdown(ctx context.Context, window time.Duration) error {
 	err := a.await(ctx)
 	a.cancel()
 	a.running.Wait()
+	a.readers.stop()
 	if a.poller != nil {
 		a.poller.close()
 	}
