@@ -62,13 +62,14 @@ type Rule struct {
 	Exempt Exempt `yaml:"exempt,omitempty" json:"exempt,omitzero"`
 	// Shadow counts what the rule would do and does not do it.
 	Shadow bool `yaml:"shadow,omitempty" json:"shadow,omitempty"`
-	// Cluster makes the quota hold over all nodes together. The Gate of one
-	// node is the whole cluster of one.
+	// Cluster makes the quota hold over all nodes together, once the Gate has
+	// a Cluster; without one this node is the whole cluster. Not for scope conn.
 	Cluster bool `yaml:"cluster,omitempty" json:"cluster,omitempty"`
 	// OnOutage is what a cluster rule does without its store: "share" (when
 	// empty), "open" or "closed".
 	OnOutage string `yaml:"on_outage,omitempty" json:"on_outage,omitempty"`
-	// Grace is how long "open" stays open before it turns to share.
+	// Grace is how long "open" stays open before it turns to share, counted
+	// from the first failure; 10 s when zero.
 	Grace Duration `yaml:"grace,omitempty" json:"grace,omitempty"`
 }
 

@@ -153,22 +153,22 @@ func TestDefaultIsTheTable(t *testing.T) {
 	for name, want := range map[string]Rule{
 		"frame-connection":   {Scope: "conn", Limit: Limit{20, second, 40}, Multiply: staff},
 		"danmaku-connection": {Scope: "conn", Limit: Limit{2, second, 5}, Multiply: staff},
-		"danmaku-user-room":  {Scope: "user_room", Limit: Limit{1, second, 3}, Multiply: staff},
-		"danmaku-user":       {Scope: "user", Limit: Limit{20, 30 * second, 20}, Multiply: staff},
+		"danmaku-user-room":  {Scope: "user_room", Limit: Limit{1, second, 3}, Multiply: staff, Cluster: true},
+		"danmaku-user":       {Scope: "user", Limit: Limit{20, 30 * second, 20}, Multiply: staff, Cluster: true},
 		"danmaku-room": {
 			Scope:   "room",
 			Tiers:   []Tier{{1000, Limit{200, second, 200}}, {10000, Limit{100, second, 100}}, {0, Limit{40, second, 80}}},
 			Degrade: &Limit{1000, second, 1000}, Cluster: true, Exempt: Exempt{Roles: StringList{"host", "moderator"}},
 		},
 		"gift-connection": {Scope: "conn", Limit: Limit{5, second, 20}, Multiply: staff},
-		"gift-user":       {Scope: "user", Limit: Limit{5, second, 20}, Multiply: staff},
+		"gift-user":       {Scope: "user", Limit: Limit{5, second, 20}, Multiply: staff, Cluster: true},
 		"gift-room":       {Scope: "room", Limit: Limit{500, second, 1000}, Cluster: true},
 		"like-connection": {Scope: "conn", Limit: Limit{1, second, 2}, Multiply: staff},
-		"like-user":       {Scope: "user", Limit: Limit{20, second, 40}, Cost: "count", Fold: true, Multiply: staff},
+		"like-user":       {Scope: "user", Limit: Limit{20, second, 40}, Cost: "count", Fold: true, Multiply: staff, Cluster: true},
 		"like-room":       {Scope: "room", Limit: Limit{5000, second, 10000}, Cost: "count", Fold: true, Cluster: true},
 		"connect-address": {Scope: "ip", Limit: Limit{5, second, 50}},
 		"connect-network": {Scope: "net", Limit: Limit{50, second, 200}},
-		"join-user":       {Scope: "user", Limit: Limit{1, second, 10}},
+		"join-user":       {Scope: "user", Limit: Limit{1, second, 10}, Cluster: true},
 		"join-room":       {Scope: "room", Limit: Limit{1000, second, 5000}, Cluster: true},
 	} {
 		have, ok := rules.Rule(name)
