@@ -200,3 +200,52 @@ func TestClusterForgets(t *testing.T) {
 		w.close()
 	})
 }
+
+// An operator who resets a subject fills the bucket of all nodes.
+func TestClusterReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t, 2, `
+rules:
+  - {name: danmaku-room, action: danmaku, scope: room, rate: 1, burst: 200, cluster: true}
+`, time.Millisecond)
+		var wg sync.WaitGroup
+		for range 200 {
+			wg.Go(func() { w.nodes[0].room("r", 1) })
+		}
+		wg.Wait()
+		time.Sleep(100 * time.Millisecond)
+		if d := w.nodes[1].room("r", 1); d.Verdict != limit.Reject {
+			t.Fatalf("have %+v", d)
+		}
+		w.nodes[1].subject(limit.ScopeRoom, "r").Reset()
+		time.Sleep(time.Second) // until the others ask again
+		before := w.admitted()
+		for range 150 {
+			wg.Go(func() {
+				w.nodes[0].room("r", 1)
+			})
+		}
+		wg.Wait()
+		if had := w.admitted() - before; had < 140 {
+			t.Errorf("%d after the reset, want 150", had)
+		}
+		w.close()
+	})
+}
+
+// A user without a name shares nothing with other users without one.
+func TestClusterNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t, 2, userRules, time.Millisecond)
+		for i := range 20 {
+			s := &limit.Subject{Scope: limit.ScopeUser}
+			if d := w.nodes[i%2].decide(&limit.Request{Action: limit.Danmaku}, s); d.Verdict != limit.Allow {
+				t.Errorf("nobody %d: %+v", i, d)
+			}
+		}
+		if n := w.link.calls.Load(); n != 0 {
+			t.Errorf("%d calls", n)
+		}
+		w.close()
+	})
+}

@@ -86,7 +86,7 @@ func (p *lease) drawLocked(now Instant, c *Call) bool {
 		}
 	}
 	c.Floor = p.floor * p.rule.shared.scale
-	return c.Ask > 0 || back || p.hold > 0 || p.outage.debt > 0 || p.failures >= tripAfter
+	return c.Ask > 0 || back || p.hold > 0 || p.outage.debt > 0 || p.failures >= tripAfter || p.tellsLocked()
 }
 
 // giveBackLocked takes shares out of the hand; they are the store's again, if

@@ -138,7 +138,13 @@ func (p *lease) takeLocked(cells []int64, at int64, a *answer) {
 	p.spent += shares
 	units := r.meter.shares(cells)
 	r.meter.take(cells, at, min(shares*(units.whole/r.shared.scale), max(r.meter.level(cells, at), 0)))
-	if p.hold <= p.low && p.planned == 0 {
+	if p.hold <= p.low || p.tellsLocked() {
 		p.planLocked(p.nextLocked())
 	}
+}
+
+// tellsLocked tells whether so much was spent that the store should know, though
+// nothing else is wanted: what it takes for held leaves no room to refill.
+func (p *lease) tellsLocked() bool {
+	return p.spent > p.terms().Size/8 && !p.rule.shared.claims
 }

@@ -230,18 +230,23 @@ func (w *town) bound(burst, rate int64) {
 	w.t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	slices.SortFunc(w.took, func(a, b taken) int { return int(a.at - b.at) })
-	// level of a bucket that is never refused: below 0 is over the bound.
+	if n := beyond(w.took, burst, rate); n > 0 {
+		w.t.Errorf("%d tokens over the bound of %d + %d/s", n, burst, rate)
+	}
+}
+
+// beyond sorts what was taken and returns by how many tokens some window was
+// over burst + rate*w, 0 when none was.
+func beyond(took []taken, burst, rate int64) int64 {
+	slices.SortFunc(took, func(a, b taken) int { return int(a.at - b.at) })
 	level, last := burst*int64(time.Second), limit.Instant(0)
-	least := level
-	for _, x := range w.took {
+	least := int64(0)
+	for _, x := range took {
 		level = min(level+rate*int64(x.at-last), burst*int64(time.Second)) - x.cost*int64(time.Second)
 		last = x.at
 		least = min(least, level)
 	}
-	if least < 0 {
-		w.t.Errorf("%d tokens over the bound of %d + %d/s", -least/int64(time.Second)+1, burst, rate)
-	}
+	return (-least + int64(time.Second) - 1) / int64(time.Second)
 }
 
 // peers is how a node reaches the others.

@@ -1,0 +1,148 @@
+package limit_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"liveroom/limit"
+)
+
+// TestClusterModel lets nodes ask, leave, forget, pause and lose their store in
+// any order. After every step each lease is in order and the store's sums are;
+// at the end no window of a room or a user held more than its bound, but for
+// what a node that was cut off added.
+func TestClusterModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m := &clusterModel{town: newTown(t, 3, modelRules, rapid.SampledFrom([]time.Duration{0, 300 * time.Microsecond, 8 * time.Millisecond}).Draw(rt, "delay"))}
+			steps := rapid.IntRange(5, 60).Draw(rt, "steps")
+			for i := range steps {
+				m.step(rt)
+				synctest.Wait()
+				if err := m.check(); err != nil {
+					rt.Fatalf("after step %d: %v", i, err)
+				}
+			}
+			m.bad(rt, false)
+			time.Sleep(3 * time.Second)
+			m.close()
+			if err := m.over(); err != nil {
+				rt.Fatal(err)
+			}
+		})
+	})
+}
+
+const modelRules = `
+rules:
+  - {name: room, action: danmaku, scope: room, rate: 40, burst: 30, cluster: true}
+  - {name: user, action: gift, scope: user, rate: 2, burst: 6, cluster: true}
+  - {name: like, action: like, scope: room, rate: 100, burst: 50, cost: count, fold: true, cluster: true}
+`
+
+type clusterModel struct {
+	*town
+	mu   sync.Mutex
+	room []taken
+	user []taken
+}
+
+func (m *clusterModel) step(rt *rapid.T) {
+	n := m.nodes[rapid.IntRange(0, len(m.nodes)-1).Draw(rt, "node")]
+	switch rapid.SampledFrom([]string{"room", "room", "flood", "user", "user", "like", "pause", "leave", "forget", "bad"}).Draw(rt, "what") {
+	case "room":
+		m.ask(n, limit.Danmaku, limit.ScopeRoom, 1, &m.room)
+	case "flood":
+		var wg sync.WaitGroup
+		for range rapid.IntRange(1, 40).Draw(rt, "askers") {
+			wg.Go(func() { m.ask(n, limit.Danmaku, limit.ScopeRoom, 1, &m.room) })
+		}
+		wg.Wait()
+	case "user":
+		m.ask(n, limit.Gift, limit.ScopeUser, 1, &m.user)
+	case "like":
+		m.ask(n, limit.Like, limit.ScopeRoom, rapid.Int64Range(0, 80).Draw(rt, "taps"), nil)
+	case "pause":
+		time.Sleep(time.Duration(rapid.IntRange(1, 700).Draw(rt, "ms")) * time.Millisecond)
+	case "leave":
+		n.subject(limit.ScopeUser, "u").Leave(m.clock())
+	case "forget":
+		n.forget(limit.ScopeUser, "u")
+		n.forget(limit.ScopeRoom, "r")
+	case "bad":
+		m.bad(rt, rapid.Bool().Draw(rt, "on"))
+	}
+}
+
+// bad has the store answer nothing, for less than an outage, or well again.
+func (m *clusterModel) bad(rt *rapid.T, on bool) {
+	if !on {
+		m.link.silent.Store(false)
+		m.link.deafened.Store(false)
+		return
+	}
+	if rapid.Bool().Draw(rt, "arrives") {
+		m.link.deafened.Store(true)
+	} else {
+		m.link.silent.Store(true)
+	}
+	time.Sleep(time.Duration(rapid.IntRange(1, 90).Draw(rt, "ms")) * time.Millisecond)
+	m.link.silent.Store(false)
+	m.link.deafened.Store(false)
+}
+
+func (m *clusterModel) ask(n *node, a limit.Action, scope limit.Scope, cost int64, into *[]taken) {
+	began := m.clock()
+	d := n.gate.Decide(began, &limit.Request{Action: a, Cost: cost, Room: "r", User: "u"}, n.subject(scope, map[limit.Scope]string{limit.ScopeRoom: "r", limit.ScopeUser: "u"}[scope]))
+	if took := m.clock().Sub(began); took > 31*time.Millisecond {
+		m.t.Errorf("a decision took %s", took)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if into != nil && d.Verdict == limit.Allow {
+		*into = append(*into, taken{d.At, 1})
+	}
+}
+
+// forget does what an owner does with a subject that is full.
+func (n *node) forget(scope limit.Scope, id string) {
+	s := n.subject(scope, id)
+	if s.Full(n.town.clock()) {
+		n.mu.Lock()
+		delete(n.subjects, scope.String()+":"+id)
+		n.mu.Unlock()
+	}
+}
+
+func (m *clusterModel) check() error {
+	for _, n := range m.nodes {
+		n.mu.Lock()
+		for name, s := range n.subjects {
+			if err := s.Check(); err != nil {
+				n.mu.Unlock()
+				return fmt.Errorf("%s of %s: %w", name, n.name, err)
+			}
+		}
+		n.mu.Unlock()
+	}
+	return m.link.Check()
+}
+
+// over tells what was admitted beyond a bound.
+func (m *clusterModel) over() error {
+	for _, b := range []struct {
+		name        string
+		took        []taken
+		burst, rate int64
+	}{{"room", m.room, 30, 40}, {"user", m.user, 6, 2}} {
+		if n := beyond(b.took, b.burst, b.rate); n > 0 {
+			return fmt.Errorf("%s: %d tokens over %d + %d/s", b.name, n, b.burst, b.rate)
+		}
+	}
+	return nil
+}
