@@ -152,8 +152,17 @@ func (w *town) add(name, rules string) *node {
 		w.t.Fatal(err)
 	}
 	n.gate.Share(n.cluster)
+	w.mu.Lock()
 	w.nodes = append(w.nodes, n)
+	w.mu.Unlock()
 	return n
+}
+
+// all is the nodes so far, for their goroutines.
+func (w *town) all() []*node {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.nodes)
 }
 
 // close gives everything back.
@@ -254,7 +263,7 @@ type peers node
 
 func (p *peers) alive() []*node {
 	var all []*node
-	for _, n := range p.town.nodes {
+	for _, n := range p.town.all() {
 		if !n.dead.Load() && (n == (*node)(p) || !n.cut.Load() && !p.cut.Load()) {
 			all = append(all, n)
 		}
@@ -266,7 +275,7 @@ func (p *peers) Count() int      { return max(len(p.alive()), 1) }
 func (p *peers) Reachable() bool { return !p.cut.Load() }
 
 func (p *peers) Recall(ctx context.Context, name, claim string) error {
-	for _, n := range p.town.nodes {
+	for _, n := range p.town.all() {
 		switch {
 		case n.name != name:
 		case n.dead.Load():
