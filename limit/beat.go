@@ -2,6 +2,7 @@ package limit
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -38,6 +39,9 @@ func (l *lane) beat(ctx context.Context) {
 
 // ask asks the shard for its life and reports whether it answered.
 func (l *lane) ask(ctx context.Context, life *string) bool {
+	if !l.exists() {
+		return true
+	}
 	done, err := l.health.probe()
 	if err != nil {
 		return false
@@ -58,6 +62,10 @@ func (l *lane) ask(ctx context.Context, life *string) bool {
 	l.cluster.count.calls(opOther, err)
 	return err == nil
 }
+
+// exists tells whether the store still has the shard: one whose keys others have
+// taken over is nobody's outage.
+func (l *lane) exists() bool { return slices.Contains(l.cluster.cfg.Store.Shards(), l.shard) }
 
 // noteLife begins a new life when the shard says another word than last time.
 func (l *lane) noteLife(was *string, now string) {

@@ -24,7 +24,7 @@ func warm(tb testing.TB, user, room string) (decide func() limit.Decision) {
 	clock := limit.NewClock()
 	gate := limit.NewGate(rules, clock)
 	if user+room != "" {
-		c, err := limit.NewCluster(limit.ClusterConfig{Store: ledger.New(time.Now), Node: "n1", Peers: alone{}, Clock: clock})
+		c, err := limit.NewCluster(limit.ClusterConfig{Store: ledger.New(time.Now), Node: "n1", Peers: alone{}, Clock: clock, Budget: time.Second})
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -117,7 +117,9 @@ func (c *Cluster) Stats() ClusterStats {
 		}
 	}
 	c.eachLane(func(l *lane) {
-		s.Breaker = max(s.Breaker, l.health.state())
+		if l.exists() {
+			s.Breaker = max(s.Breaker, l.health.state())
+		}
 		_, _, _, total := l.health.degraded()
 		s.Degraded = max(s.Degraded, total)
 	})
@@ -129,7 +131,7 @@ func (c *Cluster) Stats() ClusterStats {
 func (c *Cluster) Degraded() (since time.Time, reason string, yes bool) {
 	longest := time.Duration(0)
 	c.eachLane(func(l *lane) {
-		if away, age, why, _ := l.health.degraded(); away && (!yes || age > longest) {
+		if away, age, why, _ := l.health.degraded(); away && l.exists() && (!yes || age > longest) {
 			longest, reason, yes = age, why, true
 		}
 	})

@@ -25,6 +25,9 @@ func (p *lease) opensLocked() bool {
 const tripAlone = 8
 
 func (p *lease) awayLocked() bool {
+	if p.lane.health.away.Load() {
+		p.lane = p.cluster.lane(p.key) // another shard may have the key by now
+	}
 	return p.lane.health.away.Load() || p.failures >= tripAlone || p.cluster.closing.Load()
 }
 

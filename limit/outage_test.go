@@ -322,3 +322,32 @@ func TestClusterStats(t *testing.T) {
 		w.close()
 	})
 }
+
+// A shard whose keys another has taken over is nobody's outage, also when it was
+// away before.
+func TestOutageShardMoves(t *testing.T) {
+	for _, away := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newTown(t, 1, roomRule(", on_outage: closed"), time.Millisecond)
+			n := w.nodes[0]
+			n.room("r", 1)
+			if away {
+				w.link.silent.Store(true)
+				for range 20 {
+					n.room("r", 1)
+					time.Sleep(50 * time.Millisecond)
+				}
+			}
+			w.link.moved.Store(true)
+			w.link.silent.Store(false)
+			time.Sleep(time.Second)
+			if d := n.room("r", 1); d.Verdict != limit.Allow {
+				t.Errorf("away %t: %+v", away, d)
+			}
+			if _, reason, yes := n.cluster.Degraded(); yes {
+				t.Errorf("away %t: degraded: %s", away, reason)
+			}
+			w.close()
+		})
+	}
+}

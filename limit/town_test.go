@@ -27,6 +27,7 @@ type link struct {
 	silent   atomic.Bool // nothing arrives
 	deafened atomic.Bool // everything arrives, no answer comes back
 	fail     atomic.Pointer[error]
+	moved    atomic.Bool            // the keys are another shard's, and the first is no more
 	badKey   atomic.Pointer[string] // calls on it fail, the others of a batch do not
 }
 
@@ -87,7 +88,19 @@ func (l *link) do(ctx context.Context, calls []*limit.Call) error {
 	return l.way(ctx)
 }
 
+func (l *link) Shards() []string {
+	if l.moved.Load() {
+		return []string{"b"}
+	}
+	return []string{"a"}
+}
+
+func (l *link) Shard(string) string { return l.Shards()[0] }
+
 func (l *link) Beat(ctx context.Context, shard string) (string, error) {
+	if shard != l.Shard("") {
+		return "", errors.New("there is no such shard")
+	}
 	if f := l.fail.Load(); f != nil {
 		return "", *f
 	}
@@ -98,7 +111,7 @@ func (l *link) Beat(ctx context.Context, shard string) (string, error) {
 	if err := l.way(ctx); err != nil {
 		return "", err
 	}
-	return l.Ledger.Beat(ctx, shard)
+	return l.Ledger.Beat(ctx, "a")
 }
 
 // town is some nodes with one store and one clock.
