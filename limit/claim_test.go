@@ -248,3 +248,24 @@ func TestClaimForgotten(t *testing.T) {
 		w.close()
 	})
 }
+
+// A full bucket that was given back is gone from the store. Whoever had it knows
+// that, and does not take it for lost.
+func TestClaimFullAndBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t, 2, userRules, time.Millisecond)
+		for range 3 {
+			for _, n := range w.nodes {
+				n.want(1, 1)
+				time.Sleep(1500 * time.Millisecond)
+				n.subject(limit.ScopeUser, "u").Leave(w.clock())
+				time.Sleep(10 * time.Millisecond)
+				if keys := w.link.Keys(); len(keys) != 0 {
+					t.Fatalf("the store still has %+v", keys)
+				}
+			}
+		}
+		w.nodes[0].want(12, 10)
+		w.close()
+	})
+}

@@ -118,9 +118,16 @@ func (p *lease) clockLocked(l *lane, now Instant, c *Call) {
 	c.Lost = l.lost(now, p.terms())
 	if p.got != 0 {
 		c.Seen, c.LeastSince, c.MostSince = p.seen, now.Sub(p.got), now.Sub(p.asked)
-		c.Lost = c.Lost || now.Add(keepMargin) < p.keep
+		c.Lost = c.Lost || p.knowsLocked(now)
 	}
 	p.paceLocked(now)
+}
+
+// knowsLocked tells whether the store must have the key by what this node heard.
+// Of a bucket that nodes claim only its owner can tell: who gives it back full
+// has the key removed, and need not be this node.
+func (p *lease) knowsLocked(now Instant) bool {
+	return now.Add(keepMargin) < p.keep && (!p.rule.shared.claims || p.claim.state == claimMine)
 }
 
 // unheardLocked begins a new name when the store may have forgotten this one.

@@ -78,7 +78,7 @@ func (p *lease) restLocked(now Instant) bool {
 	if p.flying || p.inHandLocked(now) > 0 || p.outage.spent > 0 || p.outage.debt > 0 {
 		return false
 	}
-	return now >= p.keep
+	return now >= p.keep || p.rule.shared.claims
 }
 
 // letGoLocked gives everything back.
