@@ -117,11 +117,14 @@ func (f *Fabric) probeLoop(ctx context.Context) {
 	defer tick.Stop()
 	last := [2]time.Time{}
 	var ill time.Time // when something was wrong last
-	for {
+	for began := time.Now(); ; {
+		// A process that was paused learns nothing from a silence that was its own; the next round tells.
+		late := time.Since(began) > f.cfg.ProbeTimeout
+		began = time.Now()
 		for i, p := range f.health {
 			_ = p.send() // not connected: counted as silence
 			now := time.Now()
-			if p.conn.IsConnected() && p.silence(now) > f.cfg.ProbeTimeout && now.Sub(last[i]) > f.cfg.ProbeTimeout {
+			if !late && p.conn.IsConnected() && p.silence(now) > f.cfg.ProbeTimeout && now.Sub(last[i]) > f.cfg.ProbeTimeout {
 				last[i] = now
 				f.metrics.deaf.Inc()
 				f.log.Error("nats delivers nothing; connecting anew", "connection", i, "silence", p.silence(now))

@@ -136,6 +136,7 @@ func (f *Fabric) end(reason error) {
 	if f.conflict.CompareAndSwap(nil, &reason) {
 		f.log.Error("this node must end", "err", reason)
 		close(f.ended)
+		f.announceSoon.soon() // to say goodbye
 	}
 }
 

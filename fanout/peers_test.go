@@ -70,6 +70,10 @@ func TestNodesThatStartAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := natsServer(t)
+			var bystander *Fabric
+			if name == "one id" {
+				bystander = node(t, s, "bystander")
+			}
 			const nodes = 4
 			type result struct {
 				f   *Fabric
@@ -112,6 +116,10 @@ func TestNodesThatStartAtOnce(t *testing.T) {
 			}
 			if err := first.Conflict(); err != nil {
 				t.Error("the first one ends:", err)
+			}
+			if name == "one id" { // the goodbyes of the others have not taken it away
+				has(first, map[string]int{"demo": 1})
+				eventually(t, "the first one is seen", func() bool { return bystander.Online("demo") == 1 })
 			}
 			for _, f := range living {
 				if f != first {

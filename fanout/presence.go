@@ -67,13 +67,17 @@ func (f *Fabric) NodeCount() int { return int(f.roster.count.Load()) }
 type beats struct {
 	beat uint64
 	said map[string]announced // what the others know if they missed nothing; nil: they know nothing
+	left bool                 // goodbye was said
 }
 
 func (f *Fabric) announceLoop(ctx context.Context) {
 	var b beats
-	beat := func(context.Context) {
-		if f.Conflict() != nil {
-			return // the other one is the node
+	beat := func(ctx context.Context) {
+		if f.Conflict() != nil { // the other one is the node
+			if !b.left {
+				b.left = f.goodbye(ctx) == nil
+			}
+			return
 		}
 		if err := f.announce(&b); err != nil {
 			b.said = nil // nobody knows what arrived

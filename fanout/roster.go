@@ -48,7 +48,7 @@ func (r *roster) hear(a announcement, now time.Time) (ask bool) {
 		return false
 	}
 	if a.Goodbye {
-		if p != nil {
+		if p != nil && a.Incarnation == p.incarnation { // else of one that had no right to the id
 			r.dropLocked(a.Node)
 			r.count.Add(-1)
 		}

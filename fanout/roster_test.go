@@ -104,7 +104,12 @@ func TestRosterModel(t *testing.T) {
 				name := names.Draw(t, "node")
 				n := nodes[name]
 				r.hear(announcement{identity: identity{Node: name, Incarnation: n.incarnation}, Goodbye: true}, now)
-				*n = node{incarnation: n.incarnation + 1}
+				expire()
+				if n.heardOf == n.incarnation {
+					*n = node{incarnation: n.incarnation + 1}
+				} else { // nobody has heard of it
+					*n = node{incarnation: n.incarnation + 1, heardOf: n.heardOf, known: n.known, sure: n.sure, heard: n.heard, shown: n.shown}
+				}
 			},
 			"time": func(t *rapid.T) {
 				now = now.Add(time.Duration(rapid.IntRange(1, 4000).Draw(t, "ms")) * time.Millisecond)
