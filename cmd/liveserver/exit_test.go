@@ -37,8 +37,9 @@ func TestWhatAnOperatorCanMend(t *testing.T) {
 		{"bad certificate", []string{"-tls-cert", notPEM, "-tls-key", notPEM}, nil, "liveserver: tls.cert: allowed is a PEM certificate that belongs to tls.key; received "},
 		{"half a certificate", []string{"-tls-key", notPEM}, nil, "liveserver: tls.cert: allowed is a file, since tls.key is set"},
 		{"bad rules", []string{"-limits-file", badRules}, nil, "liveserver: limits.file: rules[0]"},
-		{"several nodes without redis", []string{"-nats", "nats://127.0.0.1:4222"}, nil, "liveserver: nats: allowed is embedded: several nodes on one NATS need redis"},
-		{"redis", []string{"-redis", "redis://127.0.0.1:6379"}, nil, "liveserver: redis: allowed is nothing: quotas over several nodes are not in this version"},
+		{"unreachable nats", []string{"-nats", "nats://127.0.0.1:1"}, nil, "liveserver: nats: allowed is servers that can be reached"},
+		{"bad nats ca", []string{"-nats", "tls://127.0.0.1:1", "-nats-ca", notPEM}, nil, "liveserver: nats_ca: allowed is PEM certificates; received "},
+		{"bad redis", []string{"-redis", "redis://"}, nil, "liveserver: redis: allowed is the URL of a Redis; received "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			args := tc.args
