@@ -48,13 +48,13 @@ func TestCloseReasonFits(t *testing.T) {
 
 func TestRefusedHelloIsAnswered(t *testing.T) {
 	for want, r := range map[string]Refusal{
-		"401 unauthenticated: expired": {Code: CloseToken, Detail: "expired"},
-		"403 banned":                   {Code: CloseForbidden, Detail: "banned"},
-		"403 forbidden: other rooms":   {Code: CloseForbidden, Detail: "other rooms"},
-		"404 not_found: room":          {Code: CloseNoRoom},
-		"503 unavailable":              {Code: CloseOverloaded, Reconnect: time.Second, Detail: "rate_limited"},
+		"401 unauthenticated: expired":            {Code: CloseToken, Detail: "expired"},
+		"403 banned":                              {Code: CloseForbidden, Detail: "banned"},
+		"403 forbidden: other rooms":              {Code: CloseForbidden, Detail: "other rooms"},
+		"404 not_found: room":                     {Code: CloseNoRoom},
+		"503 unavailable":                         {Code: CloseOverloaded, Reconnect: time.Second, Detail: "rate_limited"},
 		"429 rate_limited by room rule join-room": {Code: CloseOverloaded, Reconnect: time.Second, Scope: "room", Rule: "join-room"},
-		"500 internal": {Code: CloseInternal},
+		"500 internal":                            {Code: CloseInternal},
 	} {
 		if err := r.Answer(); err.Error() != want || err.RetryAfter != r.Reconnect {
 			t.Errorf("%d: %v, retry after %s", r.Code, err, err.RetryAfter)

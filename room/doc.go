@@ -21,6 +21,14 @@
 // Danmaku, gifts and control in the bus' order; like totals at most once a second; the online count at most once in two
 // seconds; all in the tick's one frame. A room that is behind by a whole frame (1 MiB) drops danmaku and says missed.
 //
+// # When the node is behind
+//
+// [Config.Lag] says how late the node comes to what viewers send. Over 40 ms the hub climbs a ladder: ticks double, three
+// times; likes are refused; danmaku are, by halves; newcomers are ([Hub.Newcomers]). Gifts and moderation always pass, and
+// wait at most 100 ms for a stretched tick. Answers to danmaku and likes then go with the next flush. A second under 20 ms
+// takes all of it back. Danmaku and likes stand in a line of the hub's, and a flush makes way every 128 members, so that
+// gifts and small rooms wait for neither.
+//
 // # Concurrency
 //
 // All exported methods may be called from any goroutine, except that one member's Receive is called from one goroutine
@@ -29,7 +37,7 @@
 //	Hub.mu  →  User.mu  →  the locks inside limit.Subject and limit.Abuse
 //	Hub.mu  →  Room.mu  →  Hub.life
 //
-// stats.mu and Member.mu are taken with no other lock held. Under a lock there is map and slice work
+// stats.mu, turnstile.mu and Member.mu are taken with no other lock held. Under a lock there is map and slice work
 // only. Nothing is delivered, published, stored or encoded under one.
 //
 // A room's runner goroutine exists while the room has something to show; there is never more than one, so a room has
