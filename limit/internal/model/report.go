@@ -8,21 +8,25 @@ import (
 
 // Table writes results as a table in Markdown.
 func Table(out io.Writer, results []*Result) {
-	fmt.Fprintln(out, "| scenario | way | asked | admitted | bound | worst window | utilisation | calls/s per subject | per node | calls per message | least share | wait p50 / p99 / max |")
+	fmt.Fprintln(out, "| scenario | way | asked | admitted | burst | worst window | used | calls/s a subject | a node | calls a message | least share | waited p99, longest |")
 	fmt.Fprintln(out, "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for _, r := range results {
-		b := r.Scenario.Bound
-		worst := fmt.Sprint(r.Worst.Tokens)
-		if r.Lost > 0 {
-			worst += fmt.Sprintf(" (%d lost)", r.Lost)
-		}
-		if r.Worst.Tokens > b.Burst+r.Lost {
-			worst = "**" + worst + "**"
-		}
-		fmt.Fprintf(out, "| %s | %s | %d | %d | %d | %s | %.1f %% | %.1f | %.1f | %.3f | %.2f | %s / %s / %s |\n",
-			r.Scenario.Name, r.Scenario.Way, r.Asked, r.Admitted, b.Burst, worst, 100*r.Utilisation,
-			r.Calls, r.NodeCalls, r.PerMessage, r.Share, short(r.P50), short(r.P99), short(r.Longest))
+		fmt.Fprintf(out, "| %s | %s | %d | %d | %d | %s | %.1f %% | %.1f | %.1f | %.3f | %.2f | %s, %s |\n",
+			r.Scenario.Name, r.Scenario.Way, r.Asked, r.Admitted, r.Scenario.Bound.Burst, r.window(), 100*r.Utilisation,
+			r.Calls, r.NodeCalls, r.PerMessage, r.Share, short(r.P99), short(r.Longest))
 	}
+}
+
+// window is the worst window, marked when it is over the burst.
+func (r *Result) window() string {
+	text := fmt.Sprint(r.Worst.Tokens)
+	if r.Worst.Tokens > r.Scenario.Bound.Burst {
+		text = "**" + text + "**"
+	}
+	if r.Lost > 0 {
+		text += fmt.Sprintf(" (%d lost)", r.Lost)
+	}
+	return text
 }
 
 func short(d time.Duration) string {

@@ -63,7 +63,8 @@ type Want struct {
 	Calls       float64 // at most, a second and subject over all nodes
 	NodeCalls   float64 // at most, a second, subject and node
 	Share       float64 // at least: a node's share of the admitted over its share of the demand
-	Exceeds     bool    // a way that is known to break the bound
+	Exceeds     bool    // a way that is known to break the bound: it must
+	Unbound     bool    // a way that may break it
 }
 
 // Way is how the nodes decide.
