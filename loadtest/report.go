@@ -51,6 +51,7 @@ type legend struct {
 type table struct {
 	Title string
 	Text  string
+	Wide  bool // needs the width of the page
 }
 
 func (r *Result) view() view {
@@ -104,7 +105,8 @@ func (r *Result) tables() []table {
 		write(t)
 		t.Flush()
 		if text := strings.Trim(b.String(), "\n"); strings.TrimSpace(text) != "" {
-			out = append(out, table{title, text})
+			line, _, _ := strings.Cut(text, "\n")
+			out = append(out, table{title, text, len(line) > 90})
 		}
 	}
 	add("Latencies", r.latencyTable)

@@ -72,6 +72,13 @@ func (s *sampler) watch(admin string, pid int) {
 	s.watched = append(s.watched, watched{admin: admin, pid: pid})
 }
 
+// watchOnly watches one node instead of those before.
+func (s *sampler) watchOnly(admin string, pid int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watched = []watched{{admin: admin, pid: pid}}
+}
+
 // nodes are those watched now.
 func (s *sampler) nodes() []watched {
 	s.mu.Lock()
@@ -173,7 +180,9 @@ func (w watched) look(ctx context.Context, client *metricsClient, x *ServerSampl
 func (s *sampler) spentBy(i int, cpu float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.watched[i].cpu = cpu
+	if i < len(s.watched) { // it may have been replaced meanwhile
+		s.watched[i].cpu = cpu
+	}
 }
 
 func (s *sampler) add(x *ServerSample, now usage) {
