@@ -13,7 +13,7 @@ import (
 // FrameRound is one turn of the server and one of the bare loop.
 type FrameRound struct {
 	Bytes  float64 `json:"bytes"`                    // of an average frame, header included
-	Server float64 `json:"server_seconds_per_frame"` // processor time of all the server did
+	Server float64 `json:"server_seconds_per_frame"` // processor time of all the server did, but for what it does while idle
 	Bare   float64 `json:"bare_seconds_per_frame"`   // of the bare loop, the same number of frames and bytes
 }
 
@@ -40,6 +40,9 @@ func frames(ctx context.Context, b *bench) error {
 		return err
 	}
 	f := &frameTurns{bench: b, crowd: c, loop: loop, text: textOf(o.size), each: eachBurst(o.size), speak: newWriter(newRand(o.seed))}
+	if f.idle, err = b.idle(ctx); err != nil {
+		return err
+	}
 	return b.around(ctx, func() error {
 		for i := range o.rounds + 1 {
 			b.progress.line(fmt.Sprintf("frames: round %d of %d, %d viewers", i, o.rounds, o.viewers))
@@ -65,6 +68,24 @@ type frameTurns struct {
 	each  int    // messages at a time: what does not fit into one
 	speak *writer
 	said  int
+	idle  float64 // of one core: what the same sessions cost while nobody speaks, heartbeats above all
+}
+
+// idle is the share of one core that the server needs while all are silent.
+func (b *bench) idle(ctx context.Context) (float64, error) {
+	b.progress.line("frames: nobody speaks")
+	start := time.Now()
+	before, err := processTime(b.o.pids[0])
+	if err != nil {
+		return 0, err
+	}
+	if err := waitFor(ctx, 2*b.o.duration); err != nil {
+		return 0, err
+	}
+	after, err := processTime(b.o.pids[0])
+	share := (after - before) / time.Since(start).Seconds()
+	b.result.Values["idle_cpu"] = share
+	return share, err
 }
 
 // frameHeader4 is the header of a frame of 126 bytes to 64 KiB from a server (RFC 6455, section 5.2).
@@ -94,7 +115,7 @@ func eachBurst(size int) int {
 // round is a turn of the server and then one of the bare loop with as many frames of the same size.
 func (f *frameTurns) round(ctx context.Context) (FrameRound, error) {
 	var r FrameRound
-	before, pid := f.readers.totals(), f.o.pids[0]
+	before, pid, start := f.readers.totals(), f.o.pids[0], time.Now()
 	spent, err := processTime(pid)
 	if err != nil {
 		return r, err
@@ -108,6 +129,7 @@ func (f *frameTurns) round(ctx context.Context) (FrameRound, error) {
 	if err != nil {
 		return r, err
 	}
+	spent += f.idle * time.Since(start).Seconds()
 	now := f.readers.totals()
 	written := float64(now.frames - before.frames)
 	r.Bytes = float64(now.bytes-before.bytes)/written + frameHeader4
