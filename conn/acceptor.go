@@ -32,7 +32,7 @@ type Acceptor struct {
 	cancel   context.CancelFunc
 
 	once   sync.Once // starts the poller with the first socket that can rest
-	poller *poller   // nil where there is none; set by once
+	poller *poller   // nil where there is none, see Session.await; set by once
 
 	sessions atomic.Int64
 	refused  atomic.Int64 // sockets that were upgraded to be told why not
@@ -68,19 +68,18 @@ func (c *Config) sweepStep() time.Duration {
 	return max(min(c.HelloTimeout, c.Heartbeat, c.PongTimeout, c.MessageTimeout, c.CloseTimeout)/32, time.Millisecond)
 }
 
-// startPoller reports whether sessions can rest here, and sees to it that their input is waited for. It is called for a
-// session that is counted among the running ones.
-func (a *Acceptor) startPoller() bool {
+// startPoller sees to it that the input of sessions that rest is waited for. It is called for a session that is counted among
+// the running ones.
+func (a *Acceptor) startPoller() {
 	a.once.Do(func() {
 		p, err := newPoller()
 		if err != nil {
-			a.cfg.Logger.Info("sessions keep a goroutine each", "err", err)
+			a.cfg.Logger.Info("sessions that rest keep a small goroutine each", "err", err)
 			return
 		}
 		a.poller = p
 		a.sweeper.Go(func() { p.run(a.readers.await) })
 	})
-	return a.poller != nil
 }
 
 // now is the acceptor's clock: monotonic, from 1 ns on.
@@ -201,7 +200,7 @@ func (a *Acceptor) adopt(s *Session, refusal *protocol.Refusal) {
 // ended forgets a session whose socket is closed.
 func (a *Acceptor) ended(s *Session) {
 	a.wheel.remove(s)
-	if s.watched {
+	if s.watched && a.poller != nil {
 		a.poller.forget(s)
 	}
 	s.mu.Lock()

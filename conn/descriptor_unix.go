@@ -56,5 +56,12 @@ func readFD(fd int, p []byte) (int, error) {
 	}
 }
 
+// readable reports whether a read would not wait.
+func readable(fd uintptr) bool {
+	var b [1]byte
+	_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK)
+	return !errors.Is(err, syscall.EAGAIN)
+}
+
 // shutdownFD ends our half of the connection.
 func shutdownFD(fd int) { _ = syscall.Shutdown(fd, syscall.SHUT_WR) }

@@ -6,10 +6,11 @@
 // interleave. Only what the kernel did not take goes to the session's bounded queue and to a writer goroutine that lives
 // as long as the queue. TLS and whatever is no plain TCP socket always take the queue.
 //
-// A viewer who says nothing costs no goroutine and no buffer (Linux, plain TCP). Between two messages the read loop puts
+// A viewer who says nothing costs no goroutine and no buffer (plain TCP on Linux). Between two messages the read loop puts
 // its session to rest: it gives the decoder, which holds coder's state, back to a pool, and ends. One poller waits for the
 // input of all that rest, in an epoll set, and starts a goroutine for each that has some; inside a message the goroutine
-// waits. Elsewhere, and on TLS, every session keeps its goroutine and its decoder.
+// waits. On other unixes a goroutine of 2 KB waits in its place. On TLS and on Windows
+// every session keeps its reader and its decoder.
 //
 // # Concurrency
 //

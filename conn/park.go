@@ -63,9 +63,12 @@ func (s *Session) park() bool {
 		s.mu.Unlock()
 		return false
 	}
-	d := s.dec
+	d, raw := s.dec, s.raw
 	s.dec, s.parked = nil, true
 	s.mu.Unlock()
+	if s.a.poller == nil {
+		go s.await(raw)
+	}
 	if d != nil {
 		s.a.decoders.put(d)
 	}
@@ -82,7 +85,7 @@ func (s *Session) overLocked() bool {
 
 // watch has the session's input reported. False: it can't be, so that the session keeps its goroutine.
 func (s *Session) watch() bool {
-	if s.watched {
+	if s.watched || s.a.poller == nil {
 		return true
 	}
 	if err := s.a.poller.add(s); err != nil {
@@ -114,13 +117,22 @@ func (s *Session) resumeLocked() {
 	s.a.readers.read(s)
 }
 
+// await is how a session rests where there is no poller: in a goroutine with the smallest of stacks, which ends with the rest.
+// It alone ends it, since it holds Go's lock for reading; whoever else wants to sets a deadline.
+func (s *Session) await(raw syscall.RawConn) {
+	_ = raw.Read(readable) // what goes wrong shows when the session reads
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.resumeLocked()
+}
+
 // past is a deadline that has gone by.
 var past = time.Unix(1, 0)
 
 // wakeLocked brings the read loop back from where it waits, so that it sees what has become of the session. It can't
 // block; setting the deadline fails only when the socket is closed, which wakes the reader as well.
 func (s *Session) wakeLocked() {
-	if s.parked {
+	if s.parked && s.a.poller != nil {
 		s.resumeLocked()
 		return
 	}

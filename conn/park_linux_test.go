@@ -28,6 +28,22 @@ func resting(t testing.TB, s *Session) {
 	})
 }
 
+// eachWay runs a test with a poller, and as where there is none.
+func eachWay(t *testing.T, test func(t *testing.T, polled bool)) {
+	for _, polled := range []bool{true, false} {
+		t.Run(fmt.Sprintf("polled=%v", polled), func(t *testing.T) { test(t, polled) })
+	}
+}
+
+func startWay(t *testing.T, polled bool, cfg Config, l *testLobby) *node {
+	t.Helper()
+	n := startNode(t, cfg, l)
+	if !polled {
+		n.once.Do(func() {})
+	}
+	return n
+}
+
 // Sessions that say nothing cost no goroutine and no decoder: a few readers wait for all of them.
 func TestIdleSessionsHaveNoGoroutines(t *testing.T) {
 	n := startNode(t, Config{}, newLobby())
@@ -51,9 +67,11 @@ func TestIdleSessionsHaveNoGoroutines(t *testing.T) {
 
 // Whatever a client sends and wherever the network cuts it, nothing is lost, doubled or mixed up with another's, and pings
 // are answered between the parts of a message.
-func TestInputInPieces(t *testing.T) {
+func TestInputInPieces(t *testing.T) { eachWay(t, inputInPieces) }
+
+func inputInPieces(t *testing.T, polled bool) {
 	l := newLobby()
-	n := startNode(t, Config{}, l)
+	n := startWay(t, polled, Config{}, l)
 	var clients []*rawConn
 	for range 3 {
 		c, s := rawJoin(t, n)
@@ -111,7 +129,9 @@ func piece(t *rapid.T, id int) []byte {
 }
 
 // A seat that takes its time holds nobody else up.
-func TestASlowSeatHoldsNobodyUp(t *testing.T) {
+func TestASlowSeatHoldsNobodyUp(t *testing.T) { eachWay(t, aSlowSeatHoldsNobodyUp) }
+
+func aSlowSeatHoldsNobodyUp(t *testing.T, polled bool) {
 	l := newLobby()
 	release := make(chan struct{})
 	l.receive = func(s *Session, r *protocol.Request) {
@@ -120,7 +140,7 @@ func TestASlowSeatHoldsNobodyUp(t *testing.T) {
 		}
 		s.Control(protocol.AppendAck(nil, protocol.Ack{ID: r.ID, Code: protocol.OK}, s.Lang()))
 	}
-	n := startNode(t, Config{}, l)
+	n := startWay(t, polled, Config{}, l)
 	var slow []*rawConn
 	for range 300 {
 		c, _ := rawJoin(t, n)
@@ -143,8 +163,10 @@ func TestASlowSeatHoldsNobodyUp(t *testing.T) {
 
 // The end of a session that rests: the room is left at once, the code arrives although input was never read, and a silent
 // peer is gone after the close timeout.
-func TestClosingASessionThatRests(t *testing.T) {
-	n := startNode(t, Config{CloseTimeout: 300 * time.Millisecond}, newLobby())
+func TestClosingASessionThatRests(t *testing.T) { eachWay(t, closingASessionThatRests) }
+
+func closingASessionThatRests(t *testing.T, polled bool) {
+	n := startWay(t, polled, Config{CloseTimeout: 300 * time.Millisecond}, newLobby())
 	for _, last := range []string{"", "half a frame", "closed behind its input"} {
 		c, s := rawJoin(t, n)
 		resting(t, s)
@@ -179,8 +201,10 @@ func TestClosingASessionThatRests(t *testing.T) {
 }
 
 // A client that echoes the close frame, or sends the first one, and keeps its side of TCP open, is not waited for.
-func TestAfterBothCloseFramesNobodyWaits(t *testing.T) {
-	n := startNode(t, Config{CloseTimeout: time.Hour}, newLobby())
+func TestAfterBothCloseFramesNobodyWaits(t *testing.T) { eachWay(t, afterBothCloseFramesNobodyWaits) }
+
+func afterBothCloseFramesNobodyWaits(t *testing.T, polled bool) {
+	n := startWay(t, polled, Config{CloseTimeout: time.Hour}, newLobby())
 	c, s := rawJoin(t, n)
 	resting(t, s)
 	s.Close(protocol.Refusal{Code: protocol.CloseKicked})
@@ -206,8 +230,10 @@ func TestAfterBothCloseFramesNobodyWaits(t *testing.T) {
 }
 
 // Peers that end their stream or reset it while the session rests are noticed at once.
-func TestAPeerLeavesASessionThatRests(t *testing.T) {
-	n := startNode(t, Config{Heartbeat: time.Hour}, newLobby())
+func TestAPeerLeavesASessionThatRests(t *testing.T) { eachWay(t, aPeerLeavesASessionThatRests) }
+
+func aPeerLeavesASessionThatRests(t *testing.T, polled bool) {
+	n := startWay(t, polled, Config{Heartbeat: time.Hour}, newLobby())
 	for i, end := range []func(*net.TCPConn) error{
 		(*net.TCPConn).CloseWrite,
 		(*net.TCPConn).Close,
@@ -230,8 +256,10 @@ func TestAPeerLeavesASessionThatRests(t *testing.T) {
 }
 
 // Half a frame keeps a goroutine for as long as a message may take, and then the peer is gone.
-func TestHalfAFrameEndsASessionThatRested(t *testing.T) {
-	n := startNode(t, Config{Heartbeat: 100 * time.Millisecond, PongTimeout: 100 * time.Millisecond, MessageTimeout: 100 * time.Millisecond}, newLobby())
+func TestHalfAFrameEndsASessionThatRested(t *testing.T) { eachWay(t, halfAFrameEndsASessionThatRested) }
+
+func halfAFrameEndsASessionThatRested(t *testing.T, polled bool) {
+	n := startWay(t, polled, Config{Heartbeat: 100 * time.Millisecond, PongTimeout: 100 * time.Millisecond, MessageTimeout: 100 * time.Millisecond}, newLobby())
 	for _, part := range [][]byte{
 		masked(opText, []byte(`{"op":"like"}`))[:1],
 		masked(opText, []byte(`{"op":"like"}`))[:12],
@@ -247,14 +275,16 @@ func TestHalfAFrameEndsASessionThatRested(t *testing.T) {
 
 // Descriptors are used again at once by the next socket; an event for the one before wakes nobody wrongly, and answers go
 // where they belong.
-func TestDescriptorsAreUsedAgain(t *testing.T) {
+func TestDescriptorsAreUsedAgain(t *testing.T) { eachWay(t, descriptorsAreUsedAgain) }
+
+func descriptorsAreUsedAgain(t *testing.T, polled bool) {
 	l := newLobby()
 	var byID sync.Map
 	l.hello = func(s *Session, r *protocol.Request) (Seat, *protocol.Refusal) {
 		byID.Store(strings.Clone(r.ID), s)
 		return l.seat(s), nil
 	}
-	n := startNode(t, Config{CloseTimeout: 100 * time.Millisecond}, l)
+	n := startWay(t, polled, Config{CloseTimeout: 100 * time.Millisecond}, l)
 	var wg sync.WaitGroup
 	for worker := range 8 {
 		wg.Go(func() {
@@ -287,6 +317,9 @@ func TestDescriptorsAreUsedAgain(t *testing.T) {
 	}
 	wg.Wait()
 	n.running.Wait()
+	if !polled {
+		return
+	}
 	n.poller.mu.Lock()
 	defer n.poller.mu.Unlock()
 	for fd, s := range n.poller.sessions {
@@ -296,21 +329,25 @@ func TestDescriptorsAreUsedAgain(t *testing.T) {
 	}
 }
 
-// Where sessions can't rest they keep a goroutine, and all else is the same.
-func TestWithoutAPollerSessionsKeepAGoroutine(t *testing.T) {
-	n := startNode(t, Config{}, newLobby())
-	n.once.Do(func() {}) // as if there was none
-	c, s := rawJoin(t, n)
-	c.write(t, masked(opText, []byte(`{"op":"like","id":"l","count":1}`)))
-	if e := decode(t, c.readFrame(t).payload)[0]; e.ID != "l" || s.raw != nil {
-		t.Fatalf("got %+v", e)
+// Without a poller a session that rests holds no decoder and a goroutine of 2 KB.
+func TestRestingWithoutAPoller(t *testing.T) {
+	const viewers = 400
+	n := startWay(t, false, Config{}, newLobby())
+	var before, after runtime.MemStats
+	_, s := rawJoin(t, n)
+	resting(t, s)
+	settled(&before)
+	for range viewers {
+		_, s := rawJoin(t, n)
+		resting(t, s)
+		if s.raw == nil || s.dec != nil {
+			t.Fatal("it does not rest")
+		}
 	}
-	s.Close(protocol.Refusal{Code: protocol.CloseKicked})
-	if f := c.readFrame(t); f.code() != 4004 {
-		t.Fatalf("got %+v", f)
+	settled(&after)
+	if each := int(after.StackInuse-before.StackInuse) / viewers; each > 3<<10 {
+		t.Fatalf("a stack of %d bytes", each)
 	}
-	c.write(t, masked(opClose, []byte{0x0f, 0xa4}))
-	n.running.Wait()
 }
 
 // A kernel that watches no more descriptors leaves the session a goroutine.

@@ -4,7 +4,7 @@ package conn
 
 import "errors"
 
-// poller is not available here: every session keeps a goroutine.
+// poller is not available here: a session that rests keeps a small goroutine, see Session.await.
 type poller struct{}
 
 func newPoller() (*poller, error) { return nil, errors.ErrUnsupported }

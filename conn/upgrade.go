@@ -44,8 +44,8 @@ func (s *Session) attach(nc net.Conn, ahead []byte) {
 	if fd, raw := descriptor(nc); fd >= 0 {
 		s.fd, s.order = fd, fd
 		limitUnsent(fd, s.a.cfg.UnsentBytes)
-		if s.a.startPoller() {
-			s.raw = raw
-		}
+		s.a.startPoller()
+		s.raw = raw
+		s.hup = s.a.poller == nil // there are no events to tell
 	}
 }
