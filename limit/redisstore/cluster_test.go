@@ -87,8 +87,8 @@ func TestMovedSlot(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	eventually(t, 10*time.Second, "the new map", func(ctx context.Context) bool {
-		_, err := s.Beat(ctx, alone)
-		return err == nil && len(s.Shards()) == 3 && s.Shards()[0] == "slot-0"
+		_, err := s.Beat(ctx, s.Shards()[0])
+		return err == nil && s.Shard(key) == s.Shards()[(from+1)%3]
 	})
 	if r := do(t, s, draw(key, "n#1", 1, 5)); r.Granted != 5 {
 		t.Errorf("the same call again: %+v", r)

@@ -36,11 +36,16 @@ func (s *Store) send(ctx context.Context, answers []answer) {
 		}
 		groups[client] = append(groups[client], a)
 	}
-	var all sync.WaitGroup
+	var others sync.WaitGroup
+	last := len(groups)
 	for client, group := range groups {
-		all.Go(func() { exchange(ctx, client, group) })
+		if last--; last == 0 {
+			exchange(ctx, client, group)
+			break
+		}
+		others.Go(func() { exchange(ctx, client, group) })
 	}
-	all.Wait()
+	others.Wait()
 	s.learn(ctx, l, answers)
 }
 
@@ -110,7 +115,9 @@ func (s *Store) learn(ctx context.Context, l *link, answers []answer) {
 	}
 	if cluster, ok := l.client.(*redis.ClusterClient); ok && len(moved) > 0 {
 		cluster.ReloadState(ctx)
-		l.shards.Store(nil)
+		if t := l.shards.Load(); t != nil {
+			t.stale.Store(true)
+		}
 		follow(ctx, cluster, moved)
 	}
 }

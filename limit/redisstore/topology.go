@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -23,7 +24,8 @@ const slots = 16384
 type topology struct {
 	of    [slots]uint16 // index into names
 	names []string
-	keys  []string // one that each shard has
+	keys  []string    // one that each shard has
+	stale atomic.Bool // a call was told to go elsewhere
 }
 
 // Shard names the server that has a key. It does no I/O.
@@ -43,20 +45,23 @@ func (s *Store) Shards() []string {
 	return []string{alone}
 }
 
-// server returns the client of a shard's master. Of a cluster it refreshes the
-// map of slots first when there is none.
+// server returns the client of a shard's master. Of a cluster it fetches the map
+// of slots first when there is none, or when it is stale.
 func (l *link) server(ctx context.Context, shard string) (*redis.Client, error) {
 	cluster, ok := l.client.(*redis.ClusterClient)
 	if !ok {
 		return l.master(ctx, "")
 	}
 	t := l.shards.Load()
-	if t == nil {
-		var err error
-		if t, err = look(ctx, cluster); err != nil {
+	if t == nil || t.stale.Load() {
+		fresh, err := look(ctx, cluster)
+		switch {
+		case err == nil:
+			t = fresh
+			l.shards.Store(t)
+		case t == nil:
 			return nil, err
 		}
-		l.shards.Store(t)
 	}
 	i := slices.Index(t.names, shard)
 	if i < 0 && shard != alone {
