@@ -3,7 +3,9 @@ package redistest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net"
+	"os"
 	"os/exec"
 	"strconv"
 	"sync"
@@ -25,8 +27,9 @@ type Server struct {
 	args []string
 
 	mu      sync.Mutex
-	process *exec.Cmd
-	output  *bytes.Buffer
+	process *os.Process   // nil when killed
+	exited  chan struct{} // closed when it is waited for
+	output  *bytes.Buffer // written until then
 	client  *redis.Client
 }
 
@@ -48,17 +51,27 @@ func start(t testing.TB, file string, args ...string) *Server {
 		if s.run() == nil {
 			break
 		}
-		if s.Kill(); try == 4 {
+		s.Kill()
+		if try == 4 {
 			t.Fatalf("redis-server does not start:\n%s", s.output)
 		}
+		s.disconnect()
 	}
 	t.Cleanup(func() {
 		s.Kill()
-		if s.client != nil {
-			_ = s.client.Close()
-		}
+		s.disconnect()
 	})
 	return s
+}
+
+// disconnect lets Client make another client, to another address.
+func (s *Server) disconnect() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.client != nil {
+		_ = s.client.Close()
+		s.client = nil
+	}
 }
 
 // program finds redis-server.
@@ -102,17 +115,19 @@ func (s *Server) run() error {
 	cmd := exec.Command(program(s.t), args...)
 	output := &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = output, output
-	s.mu.Lock()
-	s.process, s.output = cmd, output
-	s.mu.Unlock()
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	return s.answers(10 * time.Second)
+	exited := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(exited) }() // Kill waits for it
+	s.mu.Lock()
+	s.process, s.exited, s.output = cmd.Process, exited, output
+	s.mu.Unlock()
+	return s.answers(20*time.Second, exited)
 }
 
-// answers waits until the server says PONG.
-func (s *Server) answers(within time.Duration) error {
+// answers waits until the server says PONG, or has exited: its port was taken.
+func (s *Server) answers(within time.Duration, exited <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	for {
@@ -120,10 +135,13 @@ func (s *Server) answers(within time.Duration) error {
 		if err == nil || redis.IsAuthError(err) {
 			return nil
 		}
-		if ctx.Err() != nil {
+		select {
+		case <-exited:
+			return errors.New("it has exited")
+		case <-ctx.Done():
 			return err
+		case <-time.After(5 * time.Millisecond):
 		}
-		wait(ctx, 5*time.Millisecond)
 	}
 }
 
@@ -172,12 +190,12 @@ func (s *Server) Do(args ...any) any {
 // them on disk.
 func (s *Server) Kill() {
 	s.mu.Lock()
-	process := s.process
+	process, exited := s.process, s.exited
 	s.process = nil
 	s.mu.Unlock()
-	if process != nil && process.Process != nil {
-		_ = process.Process.Kill()
-		_ = process.Wait()
+	if process != nil {
+		_ = process.Kill()
+		<-exited
 	}
 }
 
@@ -207,6 +225,6 @@ func (s *Server) signal(sig syscall.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process != nil {
-		_ = s.process.Process.Signal(sig)
+		_ = s.process.Signal(sig)
 	}
 }

@@ -204,7 +204,7 @@ func (w *twins) next(tiers []limit.Terms) limit.Call {
 func (w *twins) heard(c *limit.Call, r limit.Reply) {
 	if n := w.nodes[c.Node]; n != nil && rapid.IntRange(0, 4).Draw(w.t, "reply lost") > 0 {
 		n.received, n.seen, n.seenAt = c.Received+r.Granted, r.Now, w.now
-		if n.hold = c.Hold + r.Granted; c.Op != limit.OpDraw {
+		if n.hold = min(c.Hold+r.Granted, 1<<40); c.Op != limit.OpDraw {
 			n.hold = 0
 		}
 	}

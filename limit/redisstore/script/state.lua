@@ -18,15 +18,21 @@ local NODE, SEQ, RECEIVED, RETURNED, DEBT, HOLD, EXPIRES, AT, GRANT, FRESH, GRAN
 
 local min, max, fmod = math.min, math.max, math.fmod
 
--- div is a/b rounded down, up is a/b rounded up. fmod is exact, and so is the
--- division of a multiple.
+-- div is a/b rounded down, up is a/b rounded up. fmod is exact, a - r lies
+-- towards 0 from a and so stays exact, and so does the division of a multiple.
 local function div(a, b)
   local r = fmod(a, b)
-  if r < 0 then r = r + b end
-  return (a - r) / b
+  local q = (a - r) / b
+  if r < 0 then q = q - 1 end
+  return q
 end
 
-local function up(a, b) return -div(-a, b) end
+local function up(a, b)
+  local r = fmod(a, b)
+  local q = (a - r) / b
+  if r > 0 then q = q + 1 end
+  return q
+end
 
 -- The state. t is nil where there is no key.
 local t, offset, kind, size, num, den, length, level, tier, asked, owner, window, used, past, nodes, records
