@@ -48,12 +48,29 @@ func dial(t *testing.T, url string, opts *websocket.DialOptions) *client {
 	return &client{t: t, ws: ws}
 }
 
-// join says hello and waits for the welcome. token is "" for a guest.
-func join(t *testing.T, url, room, token string, more ...string) *client {
+// join says hello and waits for the welcome, and comes again as it is told to where the server is too busy for newcomers.
+// token is "" for a guest.
+func join(t *testing.T, url, room, token string, more ...string) (c *client) {
 	t.Helper()
-	c := dial(t, url, nil)
-	c.send(fmt.Sprintf(`{"op":"hello","id":"h","room":%q,"token":%q%s}`, room, token, strings.Join(more, "")))
-	c.welcome = c.wait("welcome", func(e event) bool { return e.kind() == "welcome" })
+	await(t, "a seat", func() bool {
+		c = dial(t, url, nil)
+		c.send(fmt.Sprintf(`{"op":"hello","id":"h","room":%q,"token":%q%s}`, room, token, strings.Join(more, "")))
+		for {
+			events, err := c.read()
+			switch {
+			case websocket.CloseStatus(err) == 4003:
+				return false
+			case err != nil:
+				t.Fatalf("while waiting for a welcome: %v", err)
+			}
+			for i, e := range events {
+				if e.kind() == "welcome" {
+					c.welcome, c.pending = e, events[i+1:]
+					return true
+				}
+			}
+		}
+	})
 	return c
 }
 
