@@ -16,12 +16,12 @@ run: build
 	@exec ./bin/liveserver -data-dir $(DATA_DIR) -print-tokens always -auth-guest-gifts $(FLAGS)
 
 # Three nodes, a Redis and a NATS on this machine, and their addresses with tokens. More flags: make cluster FLAGS='-nodes 5 -port 9000'
-cluster: build
+cluster: redis build
 	$(GO) build -trimpath -o bin/loadtest ./loadtest
 	@exec ./bin/loadtest cluster -server bin/liveserver $(FLAGS)
 
 # A short pulse against such a cluster of its own. The report's path is the last line.
-load: build
+load: redis build
 	$(GO) build -trimpath -o bin/loadtest ./loadtest
 	@exec ./bin/loadtest pulse -spawn 3 -server bin/liveserver -report bin/report $(FLAGS)
 

@@ -183,6 +183,8 @@ type standing struct {
 	Why          string `json:"why"`
 	Level        int64  `json:"level"`
 	Burst        int64  `json:"burst"`
+	Cluster      string `json:"cluster,omitempty"`
+	Held         int64  `json:"held,omitempty"`
 	RetryAfterMS int64  `json:"retry_after_ms"` // 0: it would not refuse; -1: it always would
 }
 
@@ -191,7 +193,7 @@ func standingOf(s limit.Standing) standing {
 	if s.RetryAfter == limit.Never {
 		ms = -1
 	}
-	return standing{s.Rule, s.Scope, s.Algorithm, s.Why, s.Level, s.Burst, ms}
+	return standing{s.Rule, s.Scope, s.Algorithm, s.Why, s.Level, s.Burst, s.Cluster, s.Held, ms}
 }
 
 // explainLimits tells which rules apply to a request and how full their buckets are on this node. It spends nothing.
