@@ -28,8 +28,8 @@ func TestGuardDoesNotFireOnNoise(t *testing.T) {
 		whole, part := newDuel(set, next, epoch.UnixNano(), epoch.UnixNano()), newDuel(set, next, epoch.UnixNano(), epoch.UnixNano())
 		whole.feed(c.rec.Snapshot())
 		var truth Watch
-		g.judge(whole, &truth)
-		within := float64(truth.Refused-truth.WouldRefuse) <= g.cfg.Share*float64(truth.Users)
+		beyond := g.judge(whole, &truth) // of all users, or of those of one action
+		within := !beyond && float64(truth.Refused-truth.WouldRefuse) <= g.cfg.Share*float64(truth.Users)
 		level := uint32(rapid.IntRange(0, 3).Draw(rt, "level"))
 		for at := epoch; at.Sub(epoch) <= 14*time.Second; at = at.Add(2 * time.Second) {
 			part.feed(c.rec.Between(time.Unix(0, part.fedTo), at).thinned(level))
