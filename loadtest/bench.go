@@ -112,6 +112,7 @@ func (b *bench) crowd(size int, stable bool) *crowd {
 	b.nextUser += comeBack * size // for those who come back, each time as somebody else
 	b.mu.Unlock()
 	c := &crowd{dial: b.dial, tokens: b.tokens, readers: b.readers, rooms: b.roomNames(), stable: stable, first: first,
+		timed:   max(1, size/b.o.timed),
 		workers: b.o.connectors, failures: map[string]int{}, nodes: map[string]int{}}
 	return c
 }

@@ -21,6 +21,7 @@ type crowd struct {
 	readers *readers
 	rooms   []string
 	stable  bool
+	timed   int  // one of so many sessions is timed
 	first   int  // index of the first session: no two crowds share a user
 	one     bool // all sessions are of the same user, the first
 	workers int  // dials at the same time
@@ -110,7 +111,7 @@ func feedAtRate(ctx context.Context, work chan<- int, first, n int, rate float64
 
 // open connects session i of this crowd and says hello.
 func (c *crowd) open(ctx context.Context, i int) {
-	s := &session{index: c.first + i, room: uint16(i % len(c.rooms)), stable: c.stable, crowd: c, opened: time.Now()}
+	s := &session{index: c.first + i, room: uint16(i % len(c.rooms)), stable: c.stable, timed: i%max(c.timed, 1) == 0, crowd: c, opened: time.Now()}
 	s.in.deflates = c.dial.compress
 	conn, early, err := c.dial.dial(ctx, i)
 	if err == nil {

@@ -29,6 +29,7 @@ type options struct {
 	loadCPUs   string
 
 	viewers     int
+	timed       int
 	rooms       int
 	room        string
 	rate        float64
@@ -131,6 +132,7 @@ func (o *options) loadFlags(set *flag.FlagSet, d defaults) {
 	set.IntVar(&o.rooms, "rooms", max(1, d.rooms), "rooms they are spread over")
 	set.StringVar(&o.room, "room", "", "name of the room, or of the first part of several; empty: a fresh one")
 	set.Float64Var(&o.rate, "rate", d.rate, "attempts per second, all classes; quota: 0 is 1.5 times the quota; frames: frames per second to all viewers together")
+	set.IntVar(&o.timed, "timed", 1000, "about so many viewers' receipts are timed, spread evenly over all; every viewer's are counted and checked")
 	set.IntVar(&o.senders, "senders", 0, "viewers who send; 0: so many that each sends once in two seconds")
 	set.StringVar(&o.gift, "gift", "rose", "the gift that is given")
 	set.DurationVar(&o.duration, "duration", d.duration, "how long is measured; quota: one stage of nine")
@@ -196,6 +198,7 @@ func (o *options) validate() []error {
 	want(o.rate >= 0 && o.peak >= 0 && o.churn >= 0, "rates must not be negative")
 	want(o.connectRate > 0 && o.connectors > 0, "-connect-rate and -connectors must be above 0")
 	want(o.duration > 0 && o.warmup >= 0 && o.calm >= 0 && o.hold >= 0, "-duration must be above 0, other times not below")
+	want(o.timed > 0, "-timed must be above 0")
 	want(o.senders >= 0 && o.senders <= o.viewers, "-senders must be 0 to %d, the number of viewers", o.viewers)
 	want(o.frozen >= 0 && o.sources >= 0 && o.readers >= 0, "counts must not be negative")
 	want(o.mix[gift] == 0 || o.spawn > 0 || o.secret != "", "guests send no gifts: give -secret, or a -mix without gifts")

@@ -41,6 +41,7 @@ type session struct {
 	index  int
 	room   uint16 // index of its room
 	stable bool   // stays for the whole trial, so that what it misses is a loss
+	timed  bool   // its receipts make up the latencies, for which the tool's own time would not do over all viewers
 	opened time.Time
 	sink   *sink
 	crowd  *crowd

@@ -152,7 +152,7 @@ func (k *sink) danmaku(s *session, m *seenDanmaku) {
 	}
 	k.delivered[m.attempt]++
 	s.seen.add(k.trial, m.attempt)
-	if !k.trial.measured(m.attempt) || outcome(k.trial.outcome[m.attempt].Load()) == degraded {
+	if !s.timed || !k.trial.measured(m.attempt) || outcome(k.trial.outcome[m.attempt].Load()) == degraded {
 		return
 	}
 	k.lat.record(toReceipt, k.now.Sub(k.trial.dueAt(m.attempt)))
@@ -181,6 +181,7 @@ func (k *sink) gift(s *session, g *seenGift) {
 		g.attempt = k.trial.gifts.find(g.seq)
 	}
 	switch {
+	case !s.timed:
 	case g.attempt >= 0:
 		k.giftReceipt(g.attempt, k.now)
 	case len(k.deferred) < maxDeferred:
