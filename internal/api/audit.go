@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"math"
 	"net/http"
 
 	"liveroom/protocol"
@@ -30,17 +29,11 @@ type decided struct {
 }
 
 func (a *API) listAudit(w http.ResponseWriter, r *http.Request, c call) {
-	before, err := number(r, "before", 0, math.MaxInt64, 0)
-	if err != nil {
-		a.refuse(w, r, err)
+	before, limit, ok := a.page(w, r, "before")
+	if !ok {
 		return
 	}
-	limit, err := number(r, "limit", 1, maxListed, defaultListed)
-	if err != nil {
-		a.refuse(w, r, err)
-		return
-	}
-	kept, fault := a.audit.AuditOf(r.Context(), c.room, before, int(limit))
+	kept, fault := a.audit.AuditOf(r.Context(), c.room, before, limit)
 	if fault != nil {
 		a.log.Warn("audit not read", "room", c.room, "err", fault)
 		a.refuse(w, r, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: ledgerRetry})

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -134,4 +135,18 @@ func number(r *http.Request, name string, least, most, otherwise uint64) (uint64
 		return 0, protocol.BadField(name, strconv.FormatUint(least, 10)+" to "+strconv.FormatUint(most, 10), text)
 	}
 	return n, nil
+}
+
+// page reads where a page of a list begins and how long it is, and refuses what it can't read.
+func (a *API) page(w http.ResponseWriter, r *http.Request, cursor string) (from uint64, limit int, ok bool) {
+	from, err := number(r, cursor, 0, math.MaxInt64, 0)
+	most := uint64(0)
+	if err == nil {
+		most, err = number(r, "limit", 1, maxListed, defaultListed)
+	}
+	if err != nil {
+		a.refuse(w, r, err)
+		return 0, 0, false
+	}
+	return from, int(most), true
 }
