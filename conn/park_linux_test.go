@@ -345,7 +345,8 @@ func TestRestingWithoutAPoller(t *testing.T) {
 		}
 	}
 	settled(&after)
-	if each := int(after.StackInuse-before.StackInuse) / viewers; each > 3<<10 {
+	// 2 KiB, of which some have grown to 4 while they said hello; a reader's own would be 8
+	if each := int(after.StackInuse-before.StackInuse) / viewers; each > 5<<10 {
 		t.Fatalf("a stack of %d bytes", each)
 	}
 }

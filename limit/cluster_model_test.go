@@ -50,6 +50,9 @@ type clusterModel struct {
 	mu   sync.Mutex
 	room []taken
 	user []taken
+
+	worse limit.Instant // when the store last answered nothing
+	out   bool          // it did so again within a second: to a node that may be an outage, in which each admits its part
 }
 
 func (m *clusterModel) step(rt *rapid.T) {
@@ -86,6 +89,9 @@ func (m *clusterModel) bad(rt *rapid.T, on bool) {
 		m.link.deafened.Store(false)
 		return
 	}
+	now := m.clock()
+	m.out = m.out || m.worse != 0 && now.Sub(m.worse) < time.Second
+	m.worse = now
 	if rapid.Bool().Draw(rt, "arrives") {
 		m.link.deafened.Store(true)
 	} else {
@@ -140,6 +146,9 @@ func (m *clusterModel) over() error {
 		took        []taken
 		burst, rate int64
 	}{{"room", m.room, 30, 40}, {"user", m.user, 6, 2}} {
+		if m.out {
+			b.burst *= 2
+		}
 		if n := beyond(b.took, b.burst, b.rate); n > 0 {
 			return fmt.Errorf("%s: %d tokens over %d + %d/s", b.name, n, b.burst, b.rate)
 		}
