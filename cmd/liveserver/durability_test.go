@@ -63,8 +63,11 @@ func TestGiftsInFlightAtKill(t *testing.T) {
 	var mu sync.Mutex
 	acked := map[string]int64{}
 	var wg sync.WaitGroup
-	for i := range users {
-		c := join(t, p.url, "demo", tokens[i])
+	clients := make([]*client, users) // all are in before the first gift: what kills is the acks
+	for i := range clients {
+		clients[i] = join(t, p.url, "demo", tokens[i])
+	}
+	for i, c := range clients {
 		wg.Go(func() {
 			for n := range 10 {
 				c.tell(fmt.Sprintf(`{"op":"gift","id":"g%d","gift":"rose"}`, n))
