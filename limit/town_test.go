@@ -201,7 +201,8 @@ func (n *node) subject(scope limit.Scope, id string) *limit.Subject {
 	return n.subjects[key]
 }
 
-// flood asks for a danmaku in a room each step until the clock reads so much.
+// flood asks for a danmaku in a room each step until the clock reads so much, in
+// the town's synctest bubble.
 func (n *node) flood(id string, step time.Duration, until limit.Instant) {
 	for n.town.clock() < until {
 		n.room(id, 1)
