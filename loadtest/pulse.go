@@ -19,6 +19,13 @@ func pulse(ctx context.Context, b *bench) error {
 	rise, drop := o.calm.Seconds(), (o.calm + o.rise + o.duration).Seconds()
 	b.result.Bands = []Band{{"calm", 0, rise}, {"pulse", rise, drop}, {"calm again", drop, drop + (o.rise + o.calm).Seconds()}}
 	return b.around(ctx, func() error {
+		if o.spawn > 1 {
+			// A node knows of the others' viewers after a beat of presence; before that it takes the room for a smaller one,
+			// whose tier then stays for ten seconds.
+			if err := waitFor(ctx, presenceBeat); err != nil {
+				return err
+			}
+		}
 		m, err := b.measure(ctx, p, c.live())
 		if m != nil {
 			b.result.trial(o, m, p.slot)
@@ -29,6 +36,9 @@ func pulse(ctx context.Context, b *bench) error {
 		return err
 	})
 }
+
+// presenceBeat is longer than a beat of the nodes' presence, two seconds.
+const presenceBeat = 3 * time.Second
 
 // recovery is the time from drop until the p99 of slots is normal for half a second: at most twice its worst before the
 // pulse, or 50 ms where that was less. When it never is, it is the time that is left.
