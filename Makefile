@@ -6,7 +6,7 @@ FLAGS    ?=
 FUZZTIME ?= 10s
 
 .DEFAULT_GOAL := build
-.PHONY: build run cluster load test lint gotest jstest bench model fuzz chromium promtool redis node clean
+.PHONY: build run cluster load test check gotest jstest bench model fuzz chromium promtool redis node clean
 
 build:
 	$(GO) build -trimpath -o bin/liveserver ./cmd/liveserver
@@ -25,12 +25,17 @@ load: redis build
 	$(GO) build -trimpath -o bin/loadtest ./loadtest
 	@exec ./bin/loadtest pulse -spawn 3 -server bin/liveserver -report bin/report $(FLAGS)
 
-test: chromium promtool redis node lint jstest gotest
+test: chromium promtool redis node check jstest gotest
 
-lint:
+# What needs no server: the tools' versions are in go.mod.
+check:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "run gofmt on:" $$unformatted; exit 1; fi
+	$(GO) mod tidy -diff
 	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	@dead=$$($(GO) tool deadcode -test ./...) && if [ -n "$$dead" ]; then echo "nothing calls:"; echo "$$dead"; exit 1; fi
+	$(GO) test -run '^TestImports$$' ./cmd/liveserver
 
 gotest:
 	$(GO) test -race -shuffle=on -timeout 15m ./...

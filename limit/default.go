@@ -13,6 +13,3 @@ func Default() *Spec {
 	}
 	return spec
 }
-
-// DefaultYAML returns the text of the rules that ship, to start one's own from.
-func DefaultYAML() []byte { return append([]byte(nil), defaultText...) }

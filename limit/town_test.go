@@ -306,4 +306,4 @@ func (p *peers) Recall(ctx context.Context, name, claim string) error {
 
 var _ limit.Peers = (*peers)(nil)
 
-var errReadOnly = errors.New("READONLY You can't write against a read only replica.")
+var errReadOnly = errors.New("READONLY You can't write against a read only replica")

@@ -24,11 +24,6 @@ func (m *minter) token(i int) (string, error) {
 	return m.sign(jwt.MapClaims{"sub": m.user(i), "name": fmt.Sprintf("Viewer %d", i), "role": string(protocol.RoleViewer)})
 }
 
-// admin may call the whole API; "" without a secret.
-func (m *minter) admin() (string, error) {
-	return m.sign(jwt.MapClaims{"sub": m.prefix + "admin", "name": "Load test", "role": string(protocol.RoleAdmin), "rooms": "*"})
-}
-
 func (m *minter) sign(claims jwt.MapClaims) (string, error) {
 	if len(m.secret) == 0 {
 		return "", nil

@@ -80,7 +80,7 @@ func TestBatchForms(t *testing.T) {
 		}
 		same(t, out.Full(), full)
 		same(t, out.Essential(), essential)
-		if out.Essential() != out.Essential() {
+		if again := out.Essential(); out.Essential() != again {
 			t.Fatal("the essential form was built twice")
 		}
 	})

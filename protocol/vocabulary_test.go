@@ -105,7 +105,7 @@ func TestMIDsAreUniqueAndShort(t *testing.T) {
 		}
 		seen[id] = true
 	}
-	if NewMIDs().Next() == NewMIDs().Next() {
+	if first := NewMIDs().Next(); NewMIDs().Next() == first {
 		t.Error("two processes share a prefix")
 	}
 }

@@ -178,7 +178,7 @@ func TestTwoViewers(t *testing.T) {
 		t.Fatal(err)
 	}
 	ann.until("noticed", `document.getElementById("state").dataset.phase !== "live"`)
-	s = startServer(t, dir, "-addr", address)
+	startServer(t, dir, "-addr", address)
 	for _, p := range []*tab{ann, bob} {
 		p.until("back", `document.getElementById("state").dataset.phase === "live"`)
 	}

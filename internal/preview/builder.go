@@ -3,7 +3,6 @@ package preview
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"liveroom/limit"
 )
@@ -141,6 +140,3 @@ func (b *builder) finish() {
 	}
 	slices.SortFunc(rec.rest, func(a, b load) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.kind, b.kind)) })
 }
-
-// seconds returns the length covered.
-func (r *Recording) seconds() float64 { return time.Duration(r.span).Seconds() }

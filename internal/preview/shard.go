@@ -114,8 +114,6 @@ type event struct {
 	verdict  uint8
 }
 
-func (e event) time() limit.Instant { return e.at }
-
 // count is the requests of one kind in one step.
 type count struct {
 	step     int32 // from the chunk's base

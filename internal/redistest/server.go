@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -168,13 +167,6 @@ func (s *Server) Client() *redis.Client {
 
 // URL is the server's address as configurations have it.
 func (s *Server) URL() string { return "redis://" + s.Addr }
-
-// Port is the port it listens on.
-func (s *Server) Port() int {
-	_, port, _ := net.SplitHostPort(s.Addr)
-	n, _ := strconv.Atoi(port)
-	return n
-}
 
 // Do sends a command and fails the test when that fails.
 func (s *Server) Do(args ...any) any {

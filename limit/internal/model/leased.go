@@ -76,23 +76,7 @@ func (q *leased) admit(number int, cost int64) (limit.Instant, bool) {
 	return d.At, d.Verdict == limit.Allow
 }
 
-// leave forgets the subject when it is full, as its owner does from time to time.
-func (q *leased) leave(number int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if s := q.subjects[number]; s != nil && s.Full(q.node.now()) {
-		delete(q.subjects, number)
-	}
-}
-
 func (q *leased) close(ctx context.Context) { _ = q.cluster.Close(ctx) }
-
-// stopWithin closes a node's quota at the end of a run.
-func (n *Node) stopWithin(d time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	defer cancel()
-	n.quota.close(ctx)
-}
 
 // outageLog counts the outages that nodes believe to see: each begins with a
 // warning.

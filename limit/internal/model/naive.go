@@ -83,7 +83,6 @@ func (q *perMessage) admit(subject int, cost int64) (limit.Instant, bool) {
 	return limit.Instant(r.granted), r.err == nil && r.granted != 0
 }
 
-func (q *perMessage) leave(int)             {}
 func (q *perMessage) close(context.Context) {}
 
 // reportLater decides from the level that the store last told and reports what
@@ -168,8 +167,6 @@ func (q *reportLater) heard(subject int, left int64) {
 	v.level.level, v.level.last = (left-v.pending)*int64(v.level.bound.Per), time.Now()
 }
 
-func (q *reportLater) leave(int) {}
-
 func (q *reportLater) close(context.Context) {
 	close(q.stop)
 	q.done.Wait()
@@ -195,5 +192,4 @@ func (q *fixedShare) admit(subject int, cost int64) (limit.Instant, bool) {
 	return q.node.now(), ok
 }
 
-func (q *fixedShare) leave(int)             {}
 func (q *fixedShare) close(context.Context) {}

@@ -41,8 +41,6 @@ const (
 type quota interface {
 	// admit decides on cost tokens of a subject and tells when they were taken.
 	admit(subject int, cost int64) (at limit.Instant, ok bool)
-	// leave says that nobody here speaks for the subject any more.
-	leave(subject int)
 	close(ctx context.Context)
 }
 
