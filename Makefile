@@ -15,7 +15,7 @@ build:
 run: build
 	@exec ./bin/liveserver -data-dir $(DATA_DIR) -print-tokens always -auth-guest-gifts $(FLAGS)
 
-# Three nodes, a Redis and a NATS on this machine, and their addresses with tokens. More flags: make cluster FLAGS='-nodes 5 -port 9000'
+# Three nodes behind one address, a Redis and a NATS on this machine, and their addresses with tokens. More flags: make cluster FLAGS='-nodes 5 -port 9000'
 cluster: redis build
 	$(GO) build -trimpath -o bin/loadtest ./loadtest
 	@exec ./bin/loadtest cluster -server bin/liveserver $(FLAGS)

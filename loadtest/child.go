@@ -114,6 +114,12 @@ func (c *child) ended() string {
 	return "as it was told"
 }
 
+// failed reports whether a process that is gone ended by itself and not well.
+func (c *child) failed() bool {
+	var exit *exec.ExitError
+	return errors.As(c.err, &exit) && exit.Exited()
+}
+
 // tail keeps the end of what is written to it. Safe for concurrent use.
 type tail struct {
 	mu  sync.Mutex
@@ -128,6 +134,12 @@ func (t *tail) Write(p []byte) (int, error) {
 		t.buf = append(t.buf[:0], t.buf[over:]...)
 	}
 	return len(p), nil
+}
+
+// last is the last line.
+func (t *tail) last() string {
+	all := t.String()
+	return all[strings.LastIndexByte(all, '\n')+1:]
 }
 
 func (t *tail) String() string {

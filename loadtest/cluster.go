@@ -6,8 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"text/tabwriter"
 )
@@ -27,7 +29,7 @@ func parseCluster(args []string, usage io.Writer) (*clusterOptions, error) {
 	set := flag.NewFlagSet("loadtest cluster", flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	set.IntVar(&o.nodes, "nodes", 3, "how many")
-	set.IntVar(&o.port, "port", 8080, "of the first node's pages; the others have the next ones; 0: free ones")
+	set.IntVar(&o.port, "port", 8080, "of the one address for viewers; the nodes' own are the next ones; 0: free ones")
 	set.IntVar(&o.adminPort, "admin-port", 8090, "of the first node's admin page; the others have the next ones; 0: free ones")
 	set.StringVar(&o.dataDir, "data-dir", "", "where the nodes keep their data; empty: a directory that is removed at the end")
 	set.StringVar(&o.server.server, "server", "", "the liveserver to start; empty: build it from this module")
@@ -97,13 +99,19 @@ func (o *clusterOptions) run(ctx context.Context, stdout, stderr io.Writer) erro
 		}
 		f.extra = append(f.extra, "-limits-file", rules)
 	}
+	front, err := listenFront(ctx, local(o.port, 0))
+	if err != nil {
+		return err
+	}
+	defer front.close()
 	for i := range o.nodes {
-		if _, err := f.launch(ctx, nodeName(i), "-addr", local(o.port, i), "-admin-addr", local(o.adminPort, i)); err != nil {
+		if _, err := f.launch(ctx, nodeName(i), "-addr", local(o.port, i+1), "-admin-addr", local(o.adminPort, i)); err != nil {
 			return err
 		}
 	}
+	front.serve(f.hosts())
 	p.end()
-	if err := f.announce(stdout); err != nil {
+	if err := f.announce(stdout, front.listener.Addr().(*net.TCPAddr).Port); err != nil {
 		return err
 	}
 	defer p.line("stopping")
@@ -118,10 +126,25 @@ func local(port, i int) string {
 	return fmt.Sprintf("localhost:%d", port+i)
 }
 
-// announce prints where people find the nodes.
-func (f *fleet) announce(w io.Writer) error {
+// hosts are the nodes' addresses for viewers, as host:port.
+func (f *fleet) hosts() (out []string) {
+	for _, n := range f.nodes {
+		out = append(out, strings.TrimPrefix(n.url, "http://"))
+	}
+	return out
+}
+
+// announce prints where people find the nodes: all of them behind the port in front, and each by itself.
+func (f *fleet) announce(w io.Writer, port int) error {
 	fmt.Fprintf(w, "\nliveroom is up: %d nodes that behave as one.\n\n", len(f.nodes))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	name := "all"
+	for _, page := range f.nodes[0].pages {
+		if behind, ok := strings.CutPrefix(page.url, f.nodes[0].url); ok {
+			fmt.Fprintf(t, "  %s\t%s\thttp://localhost:%d%s\n", name, page.name, port, behind)
+			name = ""
+		}
+	}
 	for _, n := range f.nodes {
 		name := n.name
 		for _, page := range n.pages {
@@ -134,7 +157,7 @@ func (f *fleet) announce(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprint(w, "\nOpen the viewer pages of two nodes and type. Stop or kill a process to see what the others do. Ctrl-C stops all of it.\n\n")
+	_, err := fmt.Fprint(w, "\nOpen the first viewer page in two windows and type. Kill a process to see its viewers move on to another node. Ctrl-C stops all of it.\n\n")
 	return err
 }
 
@@ -166,7 +189,7 @@ func (f *fleet) watch(ctx context.Context, w io.Writer) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case c := <-ended:
-			fmt.Fprintf(w, "%s has ended: %v\n%s\n", c.name, c.ended(), c.log)
+			fmt.Fprintln(w, f.obituary(c))
 			if !f.alive() {
 				return errNoneLeft
 			}
@@ -174,11 +197,33 @@ func (f *fleet) watch(ctx context.Context, w io.Writer) error {
 	}
 }
 
-func (f *fleet) alive() bool {
+// obituary is one line: what has ended, how, and what that means to the others.
+func (f *fleet) obituary(c *child) string {
+	line := fmt.Sprintf("%s has ended: %s", c.name, c.ended())
+	if said := c.log.last(); said != "" && c.failed() {
+		line += " (" + said + ")"
+	}
+	switch c {
+	case f.shared.redis:
+		return line + "; every node grants its part of each quota, or what a rule's on_outage says"
+	case f.shared.nats:
+		return line + "; danmaku and likes go on among the viewers of one node, gifts get try_later"
+	}
+	left := f.living()
+	if len(left) == 0 {
+		return line
+	}
+	return line + "; its viewers reconnect to " + strings.Join(left, " or ") + " and resume, counts are right within 6 s"
+}
+
+func (f *fleet) alive() bool { return len(f.living()) > 0 }
+
+// living are the names of the nodes that have not ended.
+func (f *fleet) living() (out []string) {
 	for _, n := range f.nodes {
 		if n.alive() {
-			return true
+			out = append(out, n.name)
 		}
 	}
-	return false
+	return out
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -120,8 +121,8 @@ func TestAClusterIsThreeNodesAndAnInterruptEndsAllOfIt(t *testing.T) {
 	cmd, out, temp := startCluster(t)
 	children := descendants(t, cmd.Process.Pid)
 	pages := regexp.MustCompile(`viewer +http://\S+/room/demo`).FindAllString(out.String(), -1)
-	if len(children) != 5 || len(pages) != 3 {
-		t.Fatalf("%d processes and %d viewer pages, want 5 and 3\n%s", len(children), len(pages), out)
+	if len(children) != 5 || len(pages) != 4 {
+		t.Fatalf("%d processes and %d viewer pages, want 5 and 4\n%s", len(children), len(pages), out)
 	}
 	victim, err := strconv.Atoi(processLine.FindStringSubmatch(out.String())[1])
 	if err != nil {
@@ -130,7 +131,17 @@ func TestAClusterIsThreeNodesAndAnInterruptEndsAllOfIt(t *testing.T) {
 	if err := syscall.Kill(victim, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	out.until(t, "n1 has ended: signal: killed")
+	out.until(t, "n1 has ended: signal: killed; its viewers reconnect to n2 or n3 and resume")
+	front := regexp.MustCompile(`all +viewer +(http://\S+)`).FindStringSubmatch(out.String())
+	for range 6 { // more than there are nodes: the dead one is passed over each time
+		page, err := http.Get(front[1])
+		if err != nil {
+			t.Fatalf("a page by the one address: %v", err)
+		}
+		if page.Body.Close(); page.StatusCode != http.StatusOK {
+			t.Errorf("a page by the one address: %s", page.Status)
+		}
+	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -80,6 +82,9 @@ func report(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 		result.Objectives = measurable(result.Objectives, result.Values)
 	}
 	met := judge(result.Objectives, result.Values)
+	if need := o.spawn + 1; o.spawn > 1 && slices.ContainsFunc(result.Objectives, Objective.short) && runtime.NumCPU() < need {
+		result.note("this machine is too small for the goals: %d processors for %d nodes, what they share and this tool", runtime.NumCPU(), o.spawn)
+	}
 	if werr := result.write(o, stdout); werr != nil {
 		fmt.Fprintf(stderr, "loadtest %s: %v\n", o.scenario.name, werr)
 		return exitMissed

@@ -76,7 +76,7 @@ func parseOptions(sc scenario, args []string, usage io.Writer) (*options, error)
 	o.serverFlags(set, &list.urls, &list.admins, &list.pids)
 	o.loadFlags(set, sc.defaults)
 	set.StringVar(&list.mix, "mix", sc.defaults.mix, "share of each class among the attempts")
-	set.StringVar(&list.slo, "slo", sc.defaults.slo, "objectives, like p99=200ms,gift_loss=0; one missed: exit 1")
+	set.StringVar(&list.slo, "slo", sc.defaults.slo, "objectives, like gift_loss=0,~p99=200ms; one missed: exit 1, but for a goal (~), which is only told")
 	set.StringVar(&list.bound, "bound", "", "the room's danmaku quota as RATE,BURST, to check the admitted against; empty: that of -rules when nodes are spawned; "+
 		"quota with -spawn: the quota to set up")
 	set.StringVar(&list.seed, "seed", "1", "of everything drawn: texts, classes, gaps; the same seed repeats a run")

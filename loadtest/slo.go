@@ -13,13 +13,15 @@ import (
 type Objective struct {
 	Name     string  `json:"name"`
 	Relation string  `json:"relation"` // "<=" or ">="
+	Goal     bool    `json:"goal"`     // told, and fails nothing: it is about the machine as much as about the server
 	Bound    float64 `json:"bound"`    // seconds, bytes, a count or a ratio
 	Value    float64 `json:"value"`
 	Measured bool    `json:"measured"` // false: this run has no such figure, so the objective is missed
 	Met      bool    `json:"met"`
 }
 
-// parseObjectives reads p99=200ms,gift_loss=0,delivered>=99.9%. A plain "=" means "this or better". Every fault is told.
+// parseObjectives reads p99=200ms,gift_loss=0,delivered>=99.9%. A plain "=" means "this or better", a "~" before the name
+// makes it a goal. Every fault is told.
 func parseObjectives(expr string) ([]Objective, error) {
 	var out []Objective
 	var faults []string
@@ -41,6 +43,7 @@ func parseObjectives(expr string) ([]Objective, error) {
 }
 
 func parseObjective(s string) (Objective, error) {
+	s, goal := strings.CutPrefix(s, "~")
 	i := strings.IndexAny(s, "<>=")
 	if i <= 0 {
 		return Objective{}, fmt.Errorf("%q: want NAME=BOUND", s)
@@ -50,7 +53,7 @@ func parseObjective(s string) (Objective, error) {
 	if !known {
 		return Objective{}, fmt.Errorf("%q is no figure; see -help", name)
 	}
-	o := Objective{Name: name, Relation: "<="}
+	o := Objective{Name: name, Relation: "<=", Goal: goal}
 	if q.atLeast {
 		o.Relation = ">="
 	}
@@ -124,22 +127,27 @@ func measurable(objectives []Objective, values map[string]float64) []Objective {
 	})
 }
 
-// judge fills in the values and reports whether all objectives were met.
+// judge fills in the values and reports whether all objectives but goals were met.
 func judge(objectives []Objective, values map[string]float64) bool {
 	all := true
 	for i := range objectives {
 		o := &objectives[i]
 		o.Value, o.Measured = values[o.Name]
 		o.Met = o.Measured && (o.Relation == "<=" && o.Value <= o.Bound || o.Relation == ">=" && o.Value >= o.Bound)
-		all = all && o.Met
+		all = all && (o.Met || o.Goal)
 	}
 	return all
 }
+
+// short reports whether the objective is a goal that was not reached.
+func (o Objective) short() bool { return o.Goal && o.Measured && !o.Met }
 
 // String is the objective as a line of the summary.
 func (o Objective) String() string {
 	q, _ := quantityNamed(o.Name)
 	switch {
+	case o.short():
+		return fmt.Sprintf("goal   %s %s %s not reached: it was %s", o.Name, o.Relation, q.unit.format(o.Bound), q.unit.format(o.Value))
 	case !o.Measured:
 		return fmt.Sprintf("MISSED %s %s %s: not measured by this run", o.Name, o.Relation, q.unit.format(o.Bound))
 	case !o.Met:

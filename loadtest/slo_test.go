@@ -28,6 +28,19 @@ func TestObjectivesAreReadAndJudged(t *testing.T) {
 	}
 }
 
+func TestAGoalIsToldAndFailsNothing(t *testing.T) {
+	o, err := parseObjectives("gift_loss=0,~gift_p99=200ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !judge(o, map[string]float64{"gift_loss": 0, "gift_p99": 0.322}) || !strings.Contains(o[1].String(), "not reached: it was 322") {
+		t.Errorf("a goal that was not reached: %s", o[1])
+	}
+	if judge(o, map[string]float64{"gift_loss": 1, "gift_p99": 0.1}) {
+		t.Error("a loss passes beside a goal")
+	}
+}
+
 func TestEveryFaultOfAnObjectiveIsTold(t *testing.T) {
 	_, err := parseObjectives("p98=1s,p99=fast,gift_loss=x,delivered<1,=3,p50=-1s,memory_per_session=6XB")
 	if err == nil {
