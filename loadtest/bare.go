@@ -57,20 +57,15 @@ func startBare(ctx context.Context, n int, writerCPUs, readerCPUs string) (*bare
 	return b, err
 }
 
-// pass makes the writer write a frame of size bytes to each socket, count times, every interval or, when that is too
-// short, one time after the other.
-func (b *bare) pass(count int, every time.Duration, size int) error {
-	return b.ask("pass", count, int64(every), size)
-}
-
-// timed is the processor time, in seconds, of passes.
-func (b *bare) timed(count int, every time.Duration, size int) (float64, error) {
+// timed is the processor time, in seconds, of count passes: in each the writer writes a frame of size bytes to the next so
+// many sockets, every interval or, when that is too short, one pass after the other.
+func (b *bare) timed(count int, every time.Duration, size, sockets int) (float64, error) {
 	pid := b.writer.cmd.Process.Pid
 	before, err := processTime(pid)
 	if err != nil {
 		return 0, err
 	}
-	if err := b.pass(count, every, size); err != nil {
+	if err := b.ask("pass", count, int64(every), size, sockets); err != nil {
 		return 0, err
 	}
 	after, err := processTime(pid)
@@ -133,13 +128,13 @@ func obeyBare(stdout io.Writer) error {
 			return err
 		}
 		answer := "done"
-		var count, size int
+		var count, size, sockets int
 		var every int64
 		if n, _ := fmt.Sscan(strings.TrimPrefix(line, "sockets"), &count); n == 1 && strings.HasPrefix(line, "sockets") {
 			accepting.Go(func() { fds = acceptBare(ln, count) })
-		} else if n, _ := fmt.Sscan(strings.TrimPrefix(line, "pass"), &count, &every, &size); n == 3 {
+		} else if n, _ := fmt.Sscan(strings.TrimPrefix(line, "pass"), &count, &every, &size, &sockets); n == 4 {
 			accepting.Wait()
-			if err := writePasses(fds, count, time.Duration(every), size); err != nil {
+			if err := writePasses(fds, count, time.Duration(every), size, sockets); err != nil {
 				answer = err.Error()
 			}
 		} else {
@@ -168,15 +163,16 @@ func acceptBare(ln net.Listener, n int) (fds []int) {
 }
 
 // writePasses is the bare loop.
-func writePasses(fds []int, count int, every time.Duration, size int) error {
+func writePasses(fds []int, count int, every time.Duration, size, sockets int) error {
 	frame := make([]byte, size)
-	start := time.Now()
+	start, next := time.Now(), 0
 	for i := range count {
 		sleepUntil(start.Add(time.Duration(i) * every))
-		for _, fd := range fds {
-			if err := writeFully(fd, frame); err != nil {
+		for range min(sockets, len(fds)) {
+			if err := writeFully(fds[next%len(fds)], frame); err != nil {
 				return err
 			}
+			next++
 		}
 	}
 	return nil

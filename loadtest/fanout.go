@@ -26,32 +26,34 @@ func fanout(ctx context.Context, b *bench) error {
 	if err != nil || !o.bare || m.counted.frames == 0 {
 		return err
 	}
-	return b.beside(ctx, len(c.live()), int(m.counted.bytes/m.counted.frames)+frameHeader4)
-}
-
-// beside measures what a bare loop needs for frames of that size, header included, to as many sockets.
-func (b *bench) beside(ctx context.Context, sockets, size int) error {
-	loop, err := startBare(ctx, sockets, b.o.serverCPUs, b.o.loadCPUs)
+	sockets := len(c.live())
+	loop, err := startBare(ctx, sockets, o.serverCPUs, o.loadCPUs)
 	if loop != nil {
 		defer loop.stop()
 	}
 	if err != nil {
 		return err
 	}
-	const rounds, passes, every = 8, 10, 25 * time.Millisecond // as ticks follow each other
+	const passes, every = 10, 25 * time.Millisecond // as ticks follow each other
+	b.result.Values["frame_cpu_bare"], err = b.beside(loop, passes, every, int(m.counted.bytes/m.counted.frames)+frameHeader4, sockets)
+	return err
+}
+
+// beside measures what the bare loop needs per frame of that size, header included: the median of some rounds of passes.
+func (b *bench) beside(loop *bare, passes int, every time.Duration, size, sockets int) (float64, error) {
+	const rounds = 8
 	var each []float64
 	for i := range rounds {
-		b.progress.line(fmt.Sprintf("fanout: bare loop %d of %d", i+1, rounds))
-		t, err := loop.timed(passes, every, size)
+		b.progress.line(fmt.Sprintf("bare loop: %d of %d", i+1, rounds))
+		t, err := loop.timed(passes, every, size, sockets)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if i > 0 { // the first warms up
 			each = append(each, t/float64(passes*sockets))
 		}
 	}
-	b.result.Values["frame_cpu_bare"] = median(each)
-	return nil
+	return median(each), nil
 }
 
 // adviseSenders notes when the rules that ship would refuse what this run sends.

@@ -135,7 +135,7 @@ func (f *frameTurns) round(ctx context.Context) (FrameRound, error) {
 	r.Bytes = float64(now.bytes-before.bytes)/written + frameHeader4
 	r.Server = (after - spent) / written
 	passes := max(1, int(math.Round(written/float64(f.o.viewers))))
-	bare, err := f.loop.timed(passes, f.o.duration/time.Duration(passes), int(math.Round(r.Bytes)))
+	bare, err := f.loop.timed(passes, f.o.duration/time.Duration(passes), int(math.Round(r.Bytes)), len(f.crowd.live()))
 	r.Bare = bare / float64(passes*len(f.crowd.live()))
 	return r, err
 }

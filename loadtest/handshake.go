@@ -60,8 +60,11 @@ func handshake(conn net.Conn, target *url.URL, timeout time.Duration, deflate bo
 	return early, conn.SetDeadline(time.Time{})
 }
 
+// acceptGUID is what a server hashes behind the key (RFC 6455, section 1.3).
+const acceptGUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+
 func checkUpgrade(resp *http.Response, key string) error {
-	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) // the RFC's own constant
+	sum := sha1.Sum([]byte(key + acceptGUID))
 	switch {
 	case resp.StatusCode != http.StatusSwitchingProtocols:
 		return refusedError{resp.StatusCode}

@@ -42,6 +42,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return writeBare(stdout, stderr)
 	case bareReaderCommand:
 		return readBare(args[1], args[len(args)-1], stdout, stderr)
+	case upgraderCommand:
+		return upgradeBare(stdout, stderr)
 	case "cluster":
 		return cluster(ctx, args[1:], stdout, stderr)
 	case "table":

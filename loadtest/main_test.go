@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -139,6 +140,20 @@ func TestRampChurnSlowFairAndSoakRun(t *testing.T) {
 		"-mix", "danmaku=1,like=1"}, at...)...)
 	if r.Delivery.Lost != 0 || r.Connections.Joined < 12 {
 		t.Errorf("soak %+v, %v", *r.Delivery, r.Connections)
+	}
+}
+
+func TestJoinsAndTailStandBesideABareLoop(t *testing.T) {
+	t.Parallel()
+	srv := startFake(t, &fakeServer{})
+	at := []string{"-url", srv.URL, "-admin", srv.URL, "-pid", strconv.Itoa(os.Getpid())}
+	r, _ := loadtest(t, exitOK, append([]string{"joins", "-viewers", "20", "-rounds", "1"}, at...)...)
+	if len(r.Joins) != 1 || r.Joins[0].Server <= 0 || r.Joins[0].Bare <= 0 || r.Connections.Joined != 80 {
+		t.Errorf("joins %+v, %v", r.Joins, r.Connections)
+	}
+	r, _ = loadtest(t, exitOK, append([]string{"tail", "-viewers", "20", "-rooms", "4", "-rate", "1000", "-duration", "300ms", "-warmup", "0s"}, at...)...)
+	if len(r.Tail) != 1 || r.Tail[0].Bare <= 0 || r.Tail[0].Delivery <= 0 || r.Delivery.Expected != 5*300 {
+		t.Errorf("tail %+v, %+v", r.Tail, r.Delivery)
 	}
 }
 

@@ -75,7 +75,7 @@ func (r *Result) view() view {
 func (r *Result) tiles() []tile {
 	var out []tile
 	for _, name := range []string{"quota_excess", "utilisation", "utilisation_stage", "redis_room_calls", "redis_user_calls", "user_excess",
-		"user_utilisation", "frame_ratio", "frame_cpu", "frame_cpu_bare", "slow_ratio", "fair_ratio", "memory_per_session", "memory_per_session_freed", "goroutines_per_session", "heap_growth",
+		"user_utilisation", "joins_ratio", "joins_per_second", "join_cpu", "frame_ratio", "frame_cpu", "frame_cpu_bare", "slow_ratio", "fair_ratio", "memory_per_session", "memory_per_session_freed", "goroutines_per_session", "heap_growth",
 		"goroutine_growth", "p50", "p99", "gift_p99", "gift_loss", "recovery", "deliveries_per_second", "messages_per_frame",
 		"delivered", "cpu_per_frame", "server_cpu", "server_memory", "closes"} {
 		q, _ := quantityNamed(name)
@@ -116,6 +116,8 @@ func (r *Result) tables() []table {
 	add("Turns", r.slowTable)
 	add("Turns, small room", r.fairTable)
 	add("Rounds", r.framesTable)
+	add("Joins", r.joinsTable)
+	add("Rates", r.tailTable)
 	add("Stages", r.quotaTable)
 	add("All figures", func(w io.Writer) {
 		for _, name := range slices.Sorted(maps.Keys(r.Values)) {

@@ -37,6 +37,8 @@ type Result struct {
 	Slow        []SlowRound             `json:"slow,omitempty"`
 	Frames      []FrameRound            `json:"frames,omitempty"`
 	Fair        []FairRound             `json:"fair,omitempty"`
+	Joins       []JoinRound             `json:"joins,omitempty"`
+	Tail        []TailRound             `json:"tail,omitempty"`
 	Quota       *Quota                  `json:"quota,omitempty"`
 	Connections Connections             `json:"connections"`
 	Closes      map[string]int64        `json:"closes,omitempty"`          // by close code, only what the server or the network did

@@ -72,6 +72,19 @@ func scenarios() []scenario {
 			lasts: func(o *options) time.Duration { return time.Duration(2*(o.rounds+1)) * (o.duration + time.Second) },
 			defaults: defaults{viewers: 1000, rate: 25_000, mix: "danmaku=1", connectRate: 1000, rounds: 7, duration: 1500 * time.Millisecond,
 				slo: "frame_ratio=1.25"}},
+		{name: "joins", run: joins, rules: fixed(benchRules), extra: none,
+			about: "all viewers come at once, as after a network's cut: joins per second, in turns with a bare upgrade loop",
+			lasts: func(o *options) time.Duration {
+				return time.Duration(2*(o.rounds+1)) * (2*leaveTimeout + time.Duration(o.viewers)*time.Millisecond)
+			},
+			defaults: defaults{viewers: 10_000, mix: "danmaku=1", connectRate: asFast, rounds: 5, duration: time.Second, slo: "~joins_ratio=0.45"}},
+		{name: "tail", run: longTail, rules: fixed(benchRules), extra: none,
+			about: "many small rooms, one publisher each, at rising rates: what a delivery and a message cost beside a bare write(2)",
+			lasts: func(o *options) time.Duration {
+				return time.Duration(len(tailRates)) * (o.warmup + o.duration + 5*time.Second)
+			},
+			defaults: defaults{viewers: 5000, rooms: 500, rate: 7000, mix: "danmaku=1", connectRate: 1000, duration: 10 * time.Second, warmup: 2 * time.Second,
+				slo: "danmaku_loss=0,~message_cpu=60us"}},
 		{name: "fair", run: fair, rules: fixed(benchRules), extra: fairExtra,
 			about: "a small room beside a huge one that people join and leave all the time, and alone, in turns",
 			lasts: func(o *options) time.Duration { return time.Duration(2*o.rounds) * (o.warmup + o.duration) },

@@ -122,7 +122,8 @@ func (b *bench) start(ctx context.Context) error {
 		return err
 	}
 	o.secret = b.fleet.secret
-	b.fleet.extra = []string{"-addr", "127.0.0.1:0", "-admin-addr", "127.0.0.1:0", "-limits-file", rules, "-drain-timeout", "1s", "-log-level", "warn"}
+	b.fleet.extra = []string{"-addr", "127.0.0.1:0", "-admin-addr", "127.0.0.1:0", "-limits-file", rules, "-drain-timeout", "1s", "-log-level", "warn",
+		"-rooms-create-rate", "0"}
 	for i := range o.spawn {
 		n, err := b.fleet.launch(ctx, nodeName(i))
 		if err != nil {

@@ -26,6 +26,8 @@ func (r *Result) summary(w io.Writer) {
 	r.slowTable(t)
 	r.fairTable(t)
 	r.framesTable(t)
+	r.joinsTable(t)
+	r.tailTable(t)
 	r.quotaTable(t)
 	t.Flush()
 	r.quotaLines(w)
