@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
 
@@ -19,8 +21,9 @@ const browserPatience = 40 * time.Second
 
 // browser is one headless Chromium of a test.
 type browser struct {
-	t   *testing.T
-	ctx context.Context
+	t      *testing.T
+	ctx    context.Context
+	before string // a script that each page runs before its own
 }
 
 func startBrowser(t *testing.T) *browser {
@@ -48,13 +51,53 @@ func startBrowser(t *testing.T) *browser {
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatalf("start Chromium: %v", err)
 	}
-	return &browser{t, ctx}
+	return &browser{t: t, ctx: ctx}
 }
 
 // tab is one page of somebody with a store of their own, as in another browser.
 type tab struct {
-	t   *testing.T
-	ctx context.Context
+	t      *testing.T
+	ctx    context.Context
+	errors *pageErrors
+}
+
+// pageErrors are the exceptions that nothing of a page caught.
+type pageErrors struct {
+	mu   sync.Mutex
+	said []string
+}
+
+func (e *pageErrors) hear(ev any) {
+	thrown, ok := ev.(*runtime.EventExceptionThrown)
+	if !ok {
+		return
+	}
+	d := thrown.ExceptionDetails
+	what := fmt.Sprintf("%s:%d: %s", d.URL, d.LineNumber+1, d.Text)
+	if d.Exception != nil {
+		what += " " + d.Exception.Description
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.said = append(e.said, what)
+}
+
+// forgive forgets what was heard: the test meant it.
+func (e *pageErrors) forgive() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.said = nil
+}
+
+// sound fails the test when the page had an error.
+func (p *tab) sound() {
+	p.t.Helper()
+	p.errors.mu.Lock()
+	defer p.errors.mu.Unlock()
+	for _, what := range p.errors.said {
+		p.t.Errorf("the page threw: %s", what)
+	}
+	p.errors.said = nil
 }
 
 // watchRuns makes whatever calls pwned() seen as window.ran, before any script of the page.
@@ -63,13 +106,17 @@ const watchRuns = `window.ran = false; window.pwned = () => { window.ran = true;
 // open opens a page.
 func (b *browser) open(url string) *tab {
 	b.t.Helper()
-	ctx, stop := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
-	b.t.Cleanup(stop)
-	p := &tab{t: b.t, ctx: ctx}
+	errors := &pageErrors{}
+	ctx, stop := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext(), chromedp.WithListener(errors.hear))
+	p := &tab{t: b.t, ctx: ctx, errors: errors}
+	b.t.Cleanup(func() {
+		p.sound()
+		stop()
+	})
 	err := chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error { // the first call takes no timeout
 		_, err := cdp.Call(ctx, t, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 		if err == nil {
-			_, err = cdp.Call(ctx, t, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watchRuns})
+			_, err = cdp.Call(ctx, t, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watchRuns + b.before})
 		}
 		return err
 	}))

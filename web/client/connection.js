@@ -18,6 +18,8 @@ const QUIET_MS = 30_000;
 /** A session this old counts as success: the back-off starts anew. */
 const STABLE_AFTER_MS = 10_000;
 const ANSWER_WITHIN_MS = 15_000;
+/** At least so long between attempts while the browser says that it is offline: a hint, which is wrong often enough. */
+const OFFLINE_RETRY_MS = 15_000;
 
 const realTimers = {
   now: () => performance.now(),
@@ -29,8 +31,8 @@ const realTimers = {
  * Events, by `on(name, listener, {signal})`:
  *
  * - `state`   `{phase, attempt, waitMs, close}`; phase is one of
- *   idle, connecting, live, waiting (for the next attempt), offline (the
- *   browser says so; tries again when it is back), refused (will not try)
+ *   idle, connecting, live, waiting (for the next attempt), offline (waiting,
+ *   while the browser says so: seldom, and at once when it is back), refused (will not try)
  * - `welcome` the event, with `resumed`: whether a resume was asked for
  * - `event`   each other event once, in order; replayed ones are dropped by mid
  * - `hole`    gifts that are missing: `{after, before}`
@@ -98,10 +100,6 @@ export class Connection {
   start() {
     if (this.#socket) return;
     this.#timers.clear(this.#retryTimer);
-    if (!this.#online) {
-      this.#become("offline");
-      return;
-    }
     this.#connect();
   }
 
@@ -112,12 +110,13 @@ export class Connection {
     this.#become("idle");
   }
 
-  /** Tells what the browser knows of the network. */
+  /** Tells what the browser believes of the network. */
   setOnline(online) {
     if (online === this.#online) return;
     this.#online = online;
-    if (online && ["offline", "waiting"].includes(this.#state.phase)) this.start();
-    else if (!online && this.#state.phase === "waiting") this.#wait("offline", 0, this.#state.close);
+    if (!["offline", "waiting"].includes(this.#state.phase)) return;
+    if (online) this.start();
+    else this.#wait(this.#state.waitMs, this.#state.close);
   }
 
   /**
@@ -234,13 +233,14 @@ export class Connection {
       return;
     }
     const waitMs = close.again === "asked" ? this.#backoff.asked(close.reconnectInMs) : this.#backoff.next();
-    this.#wait(this.#online ? "waiting" : "offline", waitMs, close);
+    this.#wait(waitMs, close);
   }
 
-  #wait(phase, waitMs, close) {
+  #wait(asked, close) {
+    const waitMs = this.#online ? asked : Math.max(asked, OFFLINE_RETRY_MS);
     this.#timers.clear(this.#retryTimer);
-    this.#become(phase, waitMs, close);
-    if (phase === "waiting") this.#retryTimer = this.#timers.set(() => this.start(), waitMs);
+    this.#become(this.#online ? "waiting" : "offline", waitMs, close);
+    this.#retryTimer = this.#timers.set(() => this.start(), waitMs);
   }
 
   #become(phase, waitMs = 0, close = null) {

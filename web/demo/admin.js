@@ -4,7 +4,7 @@ import limitsEn from "./i18n/limits.en.js";
 import limitsZh from "./i18n/limits.zh.js";
 import { tokenInFragment } from "./models/token.js";
 import { Overview } from "./views/admin/overview.js";
-import { $ } from "./views/dom.js";
+import { $, aria } from "./views/dom.js";
 import { LimitCalls } from "./views/limits/calls.js";
 import { LimitsDesk } from "./views/limits/desk.js";
 import { ExplainView } from "./views/limits/explain.js";
@@ -69,8 +69,7 @@ class Admin {
     this.#view = view;
     for (const name of VIEWS) $(`view-${name}`).hidden = name !== view;
     for (const link of $("tabs").querySelectorAll("a")) {
-      if (link.hash === `#${view}`) link.ariaCurrent = "page";
-      else link.ariaCurrent = null;
+      aria(link, "current", link.hash === `#${view}` ? "page" : null);
     }
     this.#explain.shown = view === "explain";
     this.#overview.shown = view === "overview";

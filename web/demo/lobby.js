@@ -3,7 +3,7 @@
 import { ROOM_PATTERN } from "../client/codes.js";
 import { portray } from "./models/person.js";
 import { readRooms, totalOnline } from "./models/roster.js";
-import { $, dressFace, icon, make } from "./views/dom.js";
+import { $, aria, dressFace, icon, make } from "./views/dom.js";
 import { openPage } from "./views/page.js";
 import { poll } from "./views/poll.js";
 import { drawPoster } from "./views/poster.js";
@@ -45,7 +45,7 @@ class Lobby {
     hint.dataset.t = word;
     hint.dataset.tone = tone;
     hint.textContent = this.#language.text(word);
-    $("name").ariaInvalid = String(tone === "bad");
+    aria($("name"), "invalid", String(tone === "bad"));
   }
 
   /** Tiles are kept by room, so that neither focus nor pictures are lost when the order changes. */
@@ -78,7 +78,7 @@ class Lobby {
     const picture = make("div", "picture");
     const canvas = make("canvas");
     Object.assign(canvas, POSTER);
-    canvas.ariaHidden = "true";
+    aria(canvas, "hidden", "true");
     const watching = make("span", "watching number");
     const watchers = make("span");
     watching.append(icon("people"), watchers);

@@ -9,13 +9,13 @@ import { Banners } from "./views/banners.js";
 import { Chat } from "./views/chat.js";
 import { Composer } from "./views/composer.js";
 import { Danmaku } from "./views/danmaku.js";
-import { $, dressFace, make, radios, saved } from "./views/dom.js";
+import { $, aria, dressFace, make, radios, saved } from "./views/dom.js";
 import { giftName } from "./views/gift-face.js";
 import { Hearts } from "./views/hearts.js";
 import { openPage } from "./views/page.js";
 import { connect, roomOfPage, takeToken } from "./views/session.js";
 import { Stage } from "./views/stage/stage.js";
-import { Status } from "./views/status.js";
+import { Status, whyOf } from "./views/status.js";
 import { Tray } from "./views/tray.js";
 
 const DENSITIES = ["0", "0.25", "0.5", "1"];
@@ -68,6 +68,7 @@ class RoomPage {
     on("event", (event) => this.#on[event.ev]?.(event));
     on("hole", () => this.#notice("room.hole", { tone: "warn" }));
     on("flush", () => this.#chat.changed());
+    on("state", () => this.#bar());
   }
 
   #welcome(welcome) {
@@ -76,14 +77,12 @@ class RoomPage {
     this.#giftRetryMs = welcome.gift_retry_ms ?? this.#giftRetryMs;
     this.#tray.gifts = welcome.gifts ?? [];
     this.#likes.take(welcome.room.likes);
+    const before = welcome.resumed ? this.#state : { ...this.#state, closed: false, slow_mode_ms: 0 };
     this.#state = { ...this.#state, ...welcome.room };
     this.#show();
-    if (!welcome.resumed) {
-      this.#messages.note({ kind: "notice", word: "room.entered", values: { title: this.#title, name: portray(welcome.user).name } });
-      return;
-    }
-    const whole = welcome.recovered?.gift !== false && welcome.recovered?.chat !== false;
-    this.#messages.note({ kind: "notice", word: whole ? "room.resumed" : "room.resumedPartly" });
+    this.#messages.note(welcome.resumed ? { kind: "notice", word: isWhole(welcome) ? "room.resumed" : "room.resumedPartly" }
+      : { kind: "notice", word: "room.entered", values: { title: this.#title, name: portray(welcome.user).name } });
+    this.#tellOf(before);
   }
 
   #on = {
@@ -110,7 +109,7 @@ class RoomPage {
       this.#danmaku.remove(mid);
     },
     muted: ({ seconds }) => this.#muted(seconds),
-    announce: ({ text }) => this.#messages.note({ kind: "notice", tone: "horn", text }),
+    announce: ({ text }) => this.#messages.note({ kind: "announce", text }),
     missed: ({ danmaku }) => this.#notice("room.missed", { values: { n: danmaku } }),
     error: (event) => this.#refused(event),
   };
@@ -171,9 +170,25 @@ class RoomPage {
   #changed(event) {
     const before = this.#state;
     this.#state = { ...before, ...event };
-    if (event.closed !== before.closed) this.#notice(event.closed ? "room.closed" : "room.opened", { tone: "warn" });
-    if (event.slow_mode_ms !== before.slow_mode_ms) this.#notice(event.slow_mode_ms > 0 ? "room.slowOn" : "room.slowOff", { ms: event.slow_mode_ms, tone: "warn" });
+    this.#tellOf(before);
     this.#show();
+  }
+
+  /** Says what of the room's rules is otherwise than before. */
+  #tellOf(before) {
+    const { closed, slow_mode_ms: slowMs } = this.#state;
+    if (closed !== before.closed) this.#notice(closed ? "room.closed" : "room.opened", { tone: "warn" });
+    if (slowMs !== before.slow_mode_ms) this.#notice(slowMs > 0 ? "room.slowOn" : "room.slowOff", { ms: slowMs, tone: "warn" });
+  }
+
+  /** Takes away what can't be done now: in a closed room, and for whom the server will not have. */
+  #bar() {
+    const { phase, close } = this.#connection.state;
+    const word = phase === "refused" ? (whyOf(close) === "banned" ? "why.banned" : "send.barred") : this.#state.closed ? "room.closed" : null;
+    this.#composer.barred = word;
+    this.#composer.slowMs = this.#exempt ? 0 : this.#state.slow_mode_ms;
+    this.#tray.off = word !== null;
+    $("like").disabled = word !== null;
   }
 
   #muted(seconds) {
@@ -222,7 +237,7 @@ class RoomPage {
     const open = $("density-open");
     open.addEventListener("click", () => {
       $("density").hidden = !$("density").hidden;
-      open.ariaExpanded = String(!$("density").hidden);
+      aria(open, "expanded", String(!$("density").hidden));
     }, { signal });
     const full = $("fullscreen");
     full.hidden = !document.fullscreenEnabled;
@@ -250,12 +265,13 @@ class RoomPage {
     $("title").textContent = this.#title;
     $("room-id").textContent = `/${this.#room}`;
     dressFace($("host-face"), portray({ id: this.#room, name: this.#title }));
-    $("scene").ariaLabel = language.text("room.stage", { title: this.#title });
+    aria($("scene"), "label", language.text("room.stage", { title: this.#title }));
     $("live-badge").toggleAttribute("data-closed", closed);
     $("live-badge").firstElementChild.dataset.t = closed ? "app.closed" : "app.live";
     $("live-badge").firstElementChild.textContent = language.text(closed ? "app.closed" : "app.live");
     $("pinned").hidden = !pinned;
-    if (pinned) $("pinned").lastElementChild.textContent = `${portray(pinned.user).name}: ${pinned.text}`;
+    if (pinned) $("pinned").lastElementChild.replaceChildren(make("bdi", "who", portray(pinned.user).name), ": ", make("bdi", "text", pinned.text));
+    this.#bar();
     this.#showOnline();
     this.#showLikes();
   }
@@ -271,6 +287,11 @@ class RoomPage {
     $("likes").lastElementChild.textContent = language.compact(this.#likes.value);
     $("likes").title = language.text("room.likes", { n: this.#likes.value });
   }
+}
+
+/** Whether a resume brought back everything that was missed. */
+function isWhole({ recovered }) {
+  return recovered?.gift !== false && recovered?.chat !== false;
 }
 
 const room = roomOfPage();

@@ -121,18 +121,45 @@ test("4400 to 4499 do not come back; 4000 to 4099 do", async () => {
   }
 });
 
-test("offline waits for the network instead of trying", async () => {
+test("offline is a hint: attempts go on, seldom, and at once when the browser is back or a person asks", async () => {
   const { connection, timers, last, live, sockets } = setUp();
   connection.start();
   live();
   connection.setOnline(false);
+  assert.equal(connection.state.phase, "live");
   last().closes(1006);
   assert.equal(connection.state.phase, "offline");
-  await timers.pass(120_000);
+  await timers.pass(14_000);
   assert.equal(sockets.length, 1);
+  await timers.pass(2_000);
+  assert.equal(sockets.length, 2);
+  last().closes(1006);
+  assert.equal(connection.state.phase, "offline");
+  connection.start();
+  assert.equal(sockets.length, 3);
+  live();
+  assert.equal(connection.state.phase, "live");
+  last().closes(1006);
   connection.setOnline(true);
   assert.equal(connection.state.phase, "connecting");
+  assert.equal(sockets.length, 4);
+});
+
+test("a wait under way becomes a long one when the browser says offline, and ends when it is back", async () => {
+  const { connection, timers, last, live, sockets } = setUp();
+  connection.start();
+  live();
+  last().closes(1006);
+  connection.setOnline(false);
+  assert.deepEqual([connection.state.phase, connection.state.waitMs], ["offline", 15_000]);
+  await timers.pass(10_000);
+  assert.equal(sockets.length, 1);
+  connection.setOnline(true);
   assert.equal(sockets.length, 2);
+  last().closes(4403);
+  connection.setOnline(false);
+  connection.setOnline(true);
+  assert.equal(connection.state.phase, "refused");
 });
 
 test("silence is broken by a ping; no answer to it is a lost connection", async () => {

@@ -25,7 +25,7 @@ test("every import leads to a file, and names what the file exports", () => {
       assert.ok(existsSync(target), `${file}: ${from}`);
       const source = readFileSync(target, "utf8");
       for (const name of (names ?? "").split(",").map((n) => n.trim()).filter(Boolean)) {
-        assert.match(source, new RegExp(`export (?:async )?(?:class|function|const) ${name.replace("$", "\\$")}\\b|export const \\${name} |export \\{[^}]*\\b${name}\\b`), `${file}: ${name}`);
+        assert.match(source, new RegExp(`export (?:async )?(?:class|function\\*?|const) ${name.replace("$", "\\$")}\\b|export const \\${name} |export \\{[^}]*\\b${name}\\b`), `${file}: ${name}`);
       }
     }
   }

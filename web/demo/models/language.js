@@ -69,6 +69,14 @@ export class Language {
   }
 
   #value(value) {
-    return typeof value === "number" ? this.#whole.format(value) : String(value ?? "");
+    return typeof value === "number" ? this.#whole.format(value) : isolate(String(value ?? ""));
   }
+}
+
+/** Letters written from right to left, and what makes others so. */
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\u200f\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+
+/** A text that can stand in a sentence without turning the words around it (UAX #9: first strong isolate). */
+export function isolate(text) {
+  return RIGHT_TO_LEFT.test(text) ? `\u2068${text}\u2069` : text;
 }

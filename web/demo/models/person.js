@@ -1,6 +1,6 @@
 // How a person is shown before anything is known of them: a colour and a sign.
 
-const segmenter = new Intl.Segmenter("en", { granularity: "grapheme" });
+import { graphemes } from "./older.js";
 
 /** FNV-1a over UTF-16 units: spreads short ids well, and is the same everywhere. */
 export function hash(text) {
@@ -14,7 +14,6 @@ export function hash(text) {
 export function portray(user) {
   const id = user?.id ?? "";
   const name = user?.name || id;
-  const segment = segmenter.segment(name)[Symbol.iterator]().next();
-  const initial = segment.done ? "?" : segment.value.segment.toLocaleUpperCase();
-  return { name, initial, tone: hash(id) % 12 };
+  const [initial = "?"] = graphemes(name);
+  return { name, initial: initial.toLocaleUpperCase(), tone: hash(id) % 12 };
 }

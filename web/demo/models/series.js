@@ -1,5 +1,7 @@
 // The last values of a number, for a small curve.
 
+import { last } from "./older.js";
+
 /** A steady curve must not run along the upper edge. */
 const HEADROOM = 1.25;
 
@@ -21,7 +23,7 @@ export class Series {
   }
 
   get last() {
-    return this.#values.at(-1) ?? 0;
+    return last(this.#values) ?? 0;
   }
 
   /**

@@ -48,7 +48,7 @@ export class Banners {
     const person = portray(banner.user);
     const gift = this.#giftOf(banner.gift);
     const words = make("span", "words");
-    words.append(make("b", "", person.name), make("span", "", `${this.#language.text("gift.sent")} ${giftName(gift, this.#language)}`));
+    words.append(make("bdi", "", person.name), make("span", "", `${this.#language.text("gift.sent")} ${giftName(gift, this.#language)}`));
     const times = make("span", "times");
     node.append(dressFace(make("span"), person), words, dressGift(gift), times);
     const view = { node, times, total: 0 };

@@ -65,7 +65,7 @@ export class Chat {
     const fresh = document.createDocumentFragment();
     for (const entry of added) {
       fresh.append(this.#nodeOf(entry));
-      if (entry.kind === "chat" && !entry.own) this.#announcer.message(entry);
+      if ((entry.kind === "chat" && !entry.own) || entry.kind === "announce") this.#announcer.message(entry);
     }
     this.#list.firstElementChild.append(fresh);
     if (added.some((entry) => entry.status === "pending")) this.#follow.toEnd();
@@ -85,7 +85,7 @@ export class Chat {
   }
 
   #nodeOf(entry) {
-    const node = { chat: said, gift: given, notice }[entry.kind](entry, this.#language);
+    const node = { chat: said, gift: given, notice, announce: announced }[entry.kind](entry, this.#language);
     if (entry.status === "failed") node.append(...this.#fate(entry));
     this.#nodes.set(entry.key, node);
     return node;
@@ -127,7 +127,8 @@ export class Chat {
     const said = this.#announcer.take(performance.now());
     if (!said) return;
     const { last, count } = said;
-    this.#heard.textContent = this.#language.text("room.heard", { n: count, name: portray(last.user).name, text: last.text });
+    const name = last.kind === "announce" ? this.#language.text("room.announcement") : portray(last.user).name;
+    this.#heard.textContent = this.#language.text("room.heard", { n: count, name, text: last.text });
   }
 }
 
@@ -145,8 +146,8 @@ function said(entry, language) {
     dot.dataset.tone = tone;
     node.append(dot);
   }
-  node.append(make("span", "who", entry.own ? language.text("room.you") : name));
-  node.append(make("span", "text", entry.deleted ? language.text("room.deleted") : entry.text));
+  node.append(make("bdi", "who", entry.own ? language.text("room.you") : name));
+  node.append(make("bdi", "text", entry.deleted ? language.text("room.deleted") : entry.text));
   if (entry.deleted) node.dataset.deleted = "";
   else if (entry.status !== "sent") node.append(fate(entry, language));
   return node;
@@ -161,8 +162,14 @@ function fate(entry, language) {
 function given(entry, language) {
   const node = make("li", "given");
   node.append(dressGift(entry.gift));
-  node.append(make("span", "who", entry.own ? language.text("room.you") : portray(entry.user).name));
+  node.append(make("bdi", "who", entry.own ? language.text("room.you") : portray(entry.user).name));
   node.append(make("span", "what", language.text("room.gave", { gift: giftName(entry.gift, language), n: entry.count })));
+  return node;
+}
+
+function announced(entry, language) {
+  const node = make("li", "announce");
+  node.append(icon("horn"), make("b", "", language.text("room.announcement")), make("bdi", "text", entry.text));
   return node;
 }
 

@@ -4,7 +4,7 @@ import { MODES } from "../../client/codes.js";
 import { Cooldown } from "../models/cooldown.js";
 import { explain } from "../models/refusal.js";
 import { MAX_GRAPHEMES, cleanText } from "../models/text.js";
-import { $, frames, make, radios, saved } from "./dom.js";
+import { $, aria, frames, make, radios, saved } from "./dom.js";
 
 const COLORS = ["#ffffff", "#ff7a6b", "#ffc457", "#7ee0a1", "#7fb2ff", "#f79ad3", "#c3a2ff"];
 /** The counter speaks up when so few characters are left. */
@@ -20,6 +20,8 @@ export class Composer {
   #color = COLORS.includes(saved.get("color")) ? saved.get("color") : COLORS[0];
   #mode = MODES.includes(saved.get("mode")) ? saved.get("mode") : MODES[0];
   #insists = false;
+  #barred = null;
+  #slowMs = 0;
 
   /** `onSend(text, {color, mode})` gets a text that the server will find well-formed. */
   constructor({ language, signal, onLanguage, onSend }) {
@@ -46,6 +48,22 @@ export class Composer {
     this.#input.focus();
   }
 
+  /** Takes the box away for as long as nothing can be said, with the word that says why; null gives it back. */
+  set barred(word) {
+    if (word === this.#barred) return;
+    this.#barred = word;
+    this.#input.disabled = word !== null;
+    this.#input.dataset.tPlaceholder = word ?? "send.placeholder";
+    this.#input.placeholder = this.#language.text(this.#input.dataset.tPlaceholder);
+    this.#show();
+  }
+
+  /** The room's slow mode, told while nothing else is to be told; 0: none. */
+  set slowMs(ms) {
+    this.#slowMs = ms;
+    this.#show();
+  }
+
   /** Holds the button back for the wait that an answer names. */
   hold(answer) {
     this.#cooldown.start(answer.retry_after_ms ?? 0, performance.now(), answer);
@@ -60,6 +78,7 @@ export class Composer {
 
   #send() {
     const { text, fault } = this.#verdict;
+    if (this.#barred) return;
     if (this.#cooldown.at(performance.now()).active || fault !== null) {
       this.#insists = true;
       this.#shake();
@@ -99,18 +118,20 @@ export class Composer {
     const wrong = fault !== null && fault !== "empty";
     const send = $("send");
     send.toggleAttribute("data-cooling", active);
-    send.ariaDisabled = String(active || fault !== null);
-    send.ariaLabel = active ? this.#language.text("send.wait", { s: Math.ceil(leftMs / 1000) }) : this.#language.text("send.send");
+    send.disabled = this.#barred !== null;
+    aria(send, "disabled", String(active || fault !== null));
+    aria(send, "label", active ? this.#language.text("send.wait", { s: Math.ceil(leftMs / 1000) }) : this.#language.text("send.send"));
     $("count").textContent = count > MAX_GRAPHEMES - NEAR_END || wrong ? String(MAX_GRAPHEMES - count) : count > 0 ? `${count}/${MAX_GRAPHEMES}` : "";
     this.#input.parentElement.toggleAttribute("data-fault", wrong);
-    this.#input.ariaInvalid = String(wrong);
+    aria(this.#input, "invalid", String(wrong));
     this.#hint(active ? cause : null, leftMs, wrong || (this.#insists && fault) ? fault : null);
   }
 
   #hint(cause, leftMs, fault) {
     const hint = $("hint");
     const words = cause ? explain(cause, this.#language, { op: "danmaku", leftMs })
-      : fault ? this.#language.text(`send.fault.${fault}`, { max: MAX_GRAPHEMES }) : "";
+      : fault ? this.#language.text(`send.fault.${fault}`, { max: MAX_GRAPHEMES })
+      : this.#slowMs > 0 && !this.#barred ? this.#language.text("room.slowOn", { t: this.#language.duration(this.#slowMs) }) : "";
     const rule = cause?.rule ? this.#language.text("why.rule", { rule: cause.rule }) : "";
     if (hint.dataset.shown === words + rule) return;
     hint.dataset.shown = words + rule;
@@ -127,7 +148,7 @@ export class Composer {
     }, (color) => this.#choose({ color }), signal);
     const open = (wanted) => {
       $("styles").hidden = !wanted;
-      $("style").ariaExpanded = String(wanted);
+      aria($("style"), "expanded", String(wanted));
       if (wanted) $("styles").querySelector("input:checked").focus();
     };
     $("style").addEventListener("click", () => open($("styles").hidden), { signal });
@@ -155,8 +176,9 @@ export class Composer {
   #nameStyles() {
     for (const input of $("modes").querySelectorAll("input")) input.nextElementSibling.textContent = this.#language.text(`send.mode.${input.value}`);
     for (const input of $("colors").querySelectorAll("input")) {
-      input.ariaLabel = this.#language.text(`color.${input.value.slice(1)}`);
-      input.nextElementSibling.title = input.ariaLabel;
+      const color = this.#language.text(`color.${input.value.slice(1)}`);
+      aria(input, "label", color);
+      input.nextElementSibling.title = color;
     }
   }
 }

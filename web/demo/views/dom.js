@@ -12,6 +12,18 @@ export function make(tag, className = "", text = "") {
   return element;
 }
 
+/** Sets an attribute aria-…, or takes it away for null: Firefox before 119 does not reflect the properties. */
+export function aria(element, name, value) {
+  if (value === null) element.removeAttribute(`aria-${name}`);
+  else element.setAttribute(`aria-${name}`, value);
+}
+
+/** Gives an element a name, for the eye as a tooltip. */
+export function named(element, name) {
+  element.title = name;
+  aria(element, "label", name);
+}
+
 /** An icon of the sheet, for the eye only. */
 export function icon(name) {
   const svg = document.createElementNS(SVG, "svg");

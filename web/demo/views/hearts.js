@@ -45,6 +45,7 @@ export class Hearts {
   }
 
   tap() {
+    if (this.#button.disabled) return;
     this.#bubble(0);
     if (!this.#folder.tap()) return;
     this.#ownShown += 1;

@@ -4,7 +4,7 @@ import en from "../i18n/en.js";
 import zh from "../i18n/zh.js";
 import { Emitter } from "../../client/emitter.js";
 import { Language, chooseLanguage } from "../models/language.js";
-import { $, icon, saved } from "./dom.js";
+import { $, aria, icon, named, saved } from "./dom.js";
 
 /** Opens the page: `{language, signal, onLanguage}`. `onLanguage` calls back at each change. `more` holds words of this page alone. */
 export function openPage(more = { en: {}, zh: {} }) {
@@ -36,13 +36,13 @@ export function openPage(more = { en: {}, zh: {} }) {
 function translate(language) {
   document.documentElement.lang = language.code === "zh" ? "zh-CN" : "en";
   for (const e of document.querySelectorAll("[data-t]")) e.textContent = language.text(e.dataset.t);
-  for (const e of document.querySelectorAll("[data-t-aria]")) e.ariaLabel = language.text(e.dataset.tAria);
+  for (const e of document.querySelectorAll("[data-t-aria]")) aria(e, "label", language.text(e.dataset.tAria));
   for (const e of document.querySelectorAll("[data-t-placeholder]")) e.placeholder = language.text(e.dataset.tPlaceholder);
   for (const e of document.querySelectorAll("[data-t-title]")) e.title = language.text(e.dataset.tTitle);
-  for (const e of document.querySelectorAll("[data-t-label]")) e.title = e.ariaLabel = language.text(e.dataset.tLabel);
+  for (const e of document.querySelectorAll("[data-t-label]")) named(e, language.text(e.dataset.tLabel));
   const button = $("language");
   button.textContent = language.text("app.language");
-  button.ariaLabel = button.title = language.text("app.languageLabel");
+  named(button, language.text("app.languageLabel"));
   button.lang = language.code === "zh" ? "en" : "zh-CN";
 }
 
@@ -50,16 +50,20 @@ function setUpTheme(signal) {
   const button = $("theme");
   const root = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)");
-  const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
+  const dark = () => root.dataset.theme === "dark";
   const show = () => {
     button.replaceChildren(icon(dark() ? "sun" : "moon"));
-    button.ariaPressed = String(dark());
+    aria(button, "pressed", String(dark()));
   };
   button.addEventListener("click", () => {
     root.dataset.theme = dark() ? "light" : "dark";
     saved.set("theme", root.dataset.theme);
     show();
   }, { signal });
-  system.addEventListener("change", show, { signal });
+  system.addEventListener("change", () => {
+    if (saved.get("theme")) return;
+    root.dataset.theme = system.matches ? "dark" : "light";
+    show();
+  }, { signal });
   show();
 }

@@ -1,6 +1,8 @@
 // Asks the server again and again, one request at a time, and less often while
 // it does not answer.
 
+import { within } from "../models/older.js";
+
 const TIMEOUT_MS = 5000;
 const SLOWEST_MS = 15_000;
 
@@ -15,7 +17,7 @@ export function poll(path, { ms, token = () => null, as = "json", signal, onAnsw
   const ask = async () => {
     clearTimeout(timer);
     if (signal.aborted || document.hidden) return;
-    const answer = await get(path, token(), as, signal);
+    const answer = await get(path, token(), signal, as);
     if (signal.aborted) return;
     failures = answer.status === 0 || answer.status >= 500 ? failures + 1 : 0;
     onAnswer(answer);
@@ -28,12 +30,12 @@ export function poll(path, { ms, token = () => null, as = "json", signal, onAnsw
   return ask;
 }
 
-async function get(path, token, as, signal) {
+/** One GET: `{status, body}`; the status is 0 when there was no answer. */
+export async function get(path, token, signal, as = "json") {
+  const headers = token ? { Authorization: `Bearer ${token}` } : {};
+  const ends = within(TIMEOUT_MS, signal);
   try {
-    const response = await fetch(path, {
-      headers: token ? { Authorization: `Bearer ${token}` } : {},
-      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
-    });
+    const response = await fetch(path, { headers, signal: ends });
     return { status: response.status, body: await (as === "json" ? response.json() : response.text()) };
   } catch {
     return { status: 0, body: null };

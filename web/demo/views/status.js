@@ -44,6 +44,8 @@ export class Status {
 
   #words(phase, close) {
     const s = Math.max(1, Math.ceil((this.#until - performance.now()) / 1000));
+    if (phase === "offline") return this.#language.text("state.offline", { s });
+    if (phase === "refused" && whyOf(close) === "banned") return this.#language.text("state.banned");
     if (phase !== "waiting") return this.#language.text(`state.${phase}`);
     if (close?.name === "drain") return this.#language.text("state.moved", { s });
     if (close?.name === "overloaded") return this.#language.text("state.busy", { s });
@@ -56,10 +58,18 @@ export class Status {
     const up = this.#since !== 0 && (phase !== "waiting" || performance.now() - this.#since > CURTAIN_AFTER_MS);
     curtain.hidden = !up && !(phase === "connecting" && !curtain.hidden && this.#wasLive);
     if (!up) return;
-    const why = phase === "offline" ? "offline" : close?.name ?? "lost";
+    const why = phase === "offline" ? "offline" : whyOf(close);
     const key = `state.why.${this.#language.has(`state.why.${why}`) ? why : "lost"}`;
     const text = `${words}\n${this.#language.text(key)}`;
     if ($("curtain-text").textContent !== text) $("curtain-text").textContent = text;
-    $("retry").hidden = phase === "offline" || (phase === "refused" && close?.name !== "token");
+    $("retry").hidden = phase === "refused" && close?.name !== "token";
   }
+}
+
+/** What a 4403 says further. */
+const FORBIDDEN = { "banned": "banned", "token is for other rooms": "elsewhere" };
+
+export function whyOf(close) {
+  const name = close?.name ?? "lost";
+  return name === "forbidden" ? FORBIDDEN[close.detail.detail] ?? name : name;
 }

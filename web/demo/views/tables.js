@@ -24,7 +24,7 @@ export function fillTable(table, none, rows) {
 export function personCell(user) {
   const cell = make("span", "person");
   const person = portray(user);
-  const name = make("span", "", person.name);
+  const name = make("bdi", "", person.name);
   name.title = user.id;
   cell.append(dressFace(make("span"), person), name);
   return cell;

@@ -1,7 +1,7 @@
 // The gift tray: the room's catalogue and how many at once.
 
 import { dressGift, giftName } from "./gift-face.js";
-import { $, make, radios } from "./dom.js";
+import { $, aria, make, radios } from "./dom.js";
 
 const COUNTS = ["1", "5", "10", "66"];
 
@@ -10,6 +10,7 @@ export class Tray {
   #onGive;
   #gifts = [];
   #count = 1;
+  #off = false;
 
   /** `onGive(gift, count)`. */
   constructor({ language, signal, onLanguage, onGive }) {
@@ -26,6 +27,12 @@ export class Tray {
     this.#draw();
   }
 
+  /** Whether gifts can't be given now. */
+  set off(off) {
+    this.#off = off;
+    for (const button of $("gifts").querySelectorAll("button")) button.disabled = off;
+  }
+
   /** The catalogue's entry, or one that only has its id. */
   find(id) {
     return this.#gifts.find((g) => g.id === id) ?? { id, name: id, price: 0 };
@@ -37,6 +44,7 @@ export class Tray {
       const button = make("button", "present");
       const name = giftName(gift, this.#language);
       button.type = "button";
+      button.disabled = this.#off;
       button.append(dressGift(gift), make("span", "only-read", this.#language.text("gift.give")), make("span", "name", name), make("span", "price number", this.#language.number(gift.price)));
       button.addEventListener("click", () => this.#onGive(gift, this.#count));
       item.append(button);
@@ -48,7 +56,7 @@ export class Tray {
   #setUpSheet(signal) {
     const open = (wanted) => {
       $("tray").toggleAttribute("data-open", wanted);
-      $("gift-open").ariaExpanded = String(wanted);
+      aria($("gift-open"), "expanded", String(wanted));
     };
     $("gift-open").addEventListener("click", () => {
       open(!$("tray").hasAttribute("data-open"));

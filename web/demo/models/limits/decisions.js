@@ -1,5 +1,7 @@
 // What the rules decided over the last minutes, as rates a second, from counters that only grow until a node starts anew.
 
+import { last } from "../older.js";
+
 const COUNTER = "liveroom_limit_decisions_total";
 const VERSION = "liveroom_rules_version";
 const ROLLBACKS = "liveroom_rules_rollbacks_total";
@@ -121,7 +123,7 @@ export class Decisions {
 
   /** The newest rates of a series. */
   last(key) {
-    return this.points(key).at(-1) ?? NOTHING;
+    return last(this.points(key)) ?? NOTHING;
   }
 
   /** The actions that anybody tried, busiest first. */

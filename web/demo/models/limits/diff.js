@@ -2,6 +2,7 @@
 
 import { parseDuration } from "./duration.js";
 import { same, tidy } from "./rule.js";
+import { last } from "../older.js";
 
 /** `[{rule, field, before, after}]`; without `field` where the whole rule came (no before) or went (no after). */
 export function diff(before, after) {
@@ -46,7 +47,7 @@ function parted(value) {
 
 /** Whether a change lets less through (-1), more (1), or can't be told from its numbers (0). */
 export function direction({ field: path, before, after }) {
-  const field = path?.split(".").at(-1);
+  const field = path === undefined ? undefined : last(path.split("."));
   if (field === "per") return Math.sign((parseDuration(before ?? "1s") ?? 0) - (parseDuration(after ?? "1s") ?? 0));
   if (["rate", "burst"].includes(field) && typeof before === "number" && typeof after === "number") return Math.sign(after - before);
   if (field === "shadow") return after ? 1 : -1;

@@ -3,6 +3,7 @@
 import { diff, diffRule } from "./diff.js";
 import { reshape } from "./reshape.js";
 import { same, tidy, withValue } from "./rule.js";
+import { copyOf } from "../older.js";
 
 export class Draft {
   #base;
@@ -87,7 +88,7 @@ export class Draft {
   /** Copies a rule below itself, in shadow, and returns the copy's key. */
   duplicate(key) {
     const at = this.#entries.findIndex((e) => e.key === key);
-    const rule = structuredClone(this.#entries[at].rule);
+    const rule = copyOf(this.#entries[at].rule);
     const entry = this.#entry({ ...rule, name: this.#freeName(`${rule.name}-copy`.slice(0, 60)), shadow: true }, null);
     this.#entries.splice(at + 1, 0, entry);
     return entry.key;
@@ -105,7 +106,7 @@ export class Draft {
     const entry = this.entry(key);
     if (entry.was === null) return this.remove(key);
     entry.removed = false;
-    entry.rule = structuredClone(entry.was);
+    entry.rule = copyOf(entry.was);
   }
 
   /** Takes all back. */

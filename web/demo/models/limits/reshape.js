@@ -2,13 +2,14 @@
 
 import { withValue } from "./rule.js";
 import { WINDOWS } from "./vocabulary.js";
+import { last } from "../older.js";
 
 const LIMIT = ["rate", "per", "burst"];
 
 /** The rule with `value` at `path`, and without what can't stand beside it. */
 export function reshape(rule, path, value) {
   const out = withValue(rule, path, value);
-  if (path === "tiers") return value?.length > 0 ? without(out, LIMIT) : { ...out, ...limitOf(rule.tiers?.at(-1) ?? rule) };
+  if (path === "tiers") return value?.length > 0 ? without(out, LIMIT) : { ...out, ...limitOf(last(rule.tiers ?? []) ?? rule) };
   if (path === "algorithm") return forAlgorithm(out, value);
   if (path === "action" && out.floor) out.floor = Object.fromEntries(Object.entries(out.floor).filter(([a]) => value.includes(a)));
   if (path === "on_outage" && value !== "open") return without(out, ["grace"]);
@@ -18,7 +19,7 @@ export function reshape(rule, path, value) {
 function forAlgorithm(rule, algorithm) {
   let out = { ...rule };
   if (algorithm !== "token_bucket") {
-    if (out.tiers?.length > 0) Object.assign(out, limitOf(out.tiers.at(-1)));
+    if (out.tiers?.length > 0) Object.assign(out, limitOf(last(out.tiers)));
     out = without(out, ["tiers", "initial"]);
   }
   if (WINDOWS.includes(algorithm)) out = without(out, ["burst"]);

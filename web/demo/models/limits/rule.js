@@ -1,6 +1,7 @@
 // One rule as the editor holds it: lists are lists, and what says nothing is left out.
 
 import { formatDuration, parseDuration } from "./duration.js";
+import { copyOf } from "../older.js";
 
 const LISTS = ["role"];
 const EXEMPT = ["roles", "users", "networks"];
@@ -9,7 +10,7 @@ const ORDER = ["name", "action", "scope", "room", "role", "priority", "algorithm
 
 /** A rule in its one form, whatever form it came in. The answer shares nothing with `raw`. */
 export function tidy(raw) {
-  const rule = structuredClone(raw);
+  const rule = copyOf(raw);
   rule.action = list(rule.action);
   for (const key of LISTS) rule[key] = list(rule[key]);
   rule.exempt = Object.fromEntries(EXEMPT.map((k) => [k, list(rule.exempt?.[k])]));
@@ -83,7 +84,7 @@ export function valueAt(rule, path) {
 
 /** A copy of `rule` with the value at `path` replaced, or taken out for undefined. */
 export function withValue(rule, path, value) {
-  const out = structuredClone(rule);
+  const out = copyOf(rule);
   const way = steps(path);
   const last = way.pop();
   let at = out;

@@ -1,5 +1,7 @@
 // Where points of a chart lie.
 
+import { last } from "../older.js";
+
 /** The smallest of 1, 2, 5 × 10^n that is not below `value`, and not below `floor`. */
 export function niceTop(value, floor = 1) {
   const v = Math.max(value, floor);
@@ -13,7 +15,7 @@ export function runs(points, x, y) {
   const out = [];
   for (const [i, point] of points.entries()) {
     if (i === 0 || point.broken) out.push([]);
-    out.at(-1).push([x(point), y(point)]);
+    last(out).push([x(point), y(point)]);
   }
   return out.filter((run) => run.length > 0);
 }
@@ -22,7 +24,7 @@ export function runs(points, x, y) {
 export function path(run, base = null) {
   if (run.length === 0) return "";
   const line = run.map(([x, y], i) => `${i === 0 ? "M" : "L"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
-  return base === null ? line : `${line}L${run.at(-1)[0].toFixed(1)} ${base}L${run[0][0].toFixed(1)} ${base}Z`;
+  return base === null ? line : `${line}L${last(run)[0].toFixed(1)} ${base}L${run[0][0].toFixed(1)} ${base}Z`;
 }
 
 /** The point nearest to an instant; null when there is none. */

@@ -3,6 +3,7 @@
 
 import { nearest, niceTop, path, runs } from "../../models/limits/scale.js";
 import { make, svg } from "../dom.js";
+import { last } from "../../models/older.js";
 
 const WIDTH = 1000;
 
@@ -53,7 +54,7 @@ export class Chart {
     const area = (part, from, to) => {
       const upper = runs(points, x, (p) => from(p));
       const lower = runs(points, x, (p) => to(p));
-      const d = upper.map((run, i) => `${path(run)}${path(lower[i].toReversed()).replace("M", "L")}Z`).join("");
+      const d = upper.map((run, i) => `${path(run)}${path([...lower[i]].reverse()).replace("M", "L")}Z`).join("");
       this.#parts[part].setAttribute("d", d);
     };
     const allowed = runs(points, x, (p) => above(p.allow));
@@ -93,7 +94,7 @@ export class Chart {
 
   #leave() {
     this.#cursor.hidden = true;
-    this.#read(this.#points.at(-1), this.#language.text("admin.now"));
+    this.#read(last(this.#points), this.#language.text("admin.now"));
   }
 
   /** The numbers of one instant, as text: what the picture says to those who can't see it. */

@@ -1,7 +1,7 @@
 // The charts of the overview: all, or one action or rule, large; the actions beside it, small.
 
 import { actionName } from "../../models/limits/sentence.js";
-import { $, make } from "../dom.js";
+import { $, aria, make } from "../dom.js";
 import { fillTable, row, stacked } from "../tables.js";
 import { Spark } from "../limits/spark.js";
 import { percent } from "../limits/preview-bars.js";
@@ -91,7 +91,7 @@ export class Charts {
     }
     for (const [action, { chart, tile }] of this.#small) {
       chart.show(pick(`action:${action}`), marks, window);
-      tile.ariaPressed = String(this.#key === `action:${action}`);
+      aria(tile, "pressed", String(this.#key === `action:${action}`));
     }
   }
 
@@ -104,7 +104,7 @@ export class Charts {
       const name = make("button", "open", r.rule);
       name.type = "button";
       name.addEventListener("click", () => this.#choose(`rule:${r.rule}`));
-      name.ariaPressed = String(this.#key === `rule:${r.rule}`);
+      aria(name, "pressed", String(this.#key === `rule:${r.rule}`));
       const asked = r.allow + r.degrade + r.reject + r.shadow;
       const share = make("b", r.reject > 0 ? "bad" : "soft", percent(asked > 0 ? r.reject / asked : 0, language));
       const lost = r.shadow > 0 ? stacked(language.compact(Math.round(r.reject)), language.text("admin.wouldLose", { n: Math.round(r.shadow) })) : language.compact(Math.round(r.reject));

@@ -4,7 +4,7 @@ import { readRefusals } from "../../models/desk.js";
 import { RefusalCount } from "../../models/limits/refusals.js";
 import { readRooms } from "../../models/roster.js";
 import { $, make } from "../dom.js";
-import { poll } from "../poll.js";
+import { get, poll } from "../poll.js";
 import { fillTable, row, stacked } from "../tables.js";
 
 const POLL_MS = 3000;
@@ -32,13 +32,8 @@ export class Rooms {
 
   async #look() {
     await Promise.all(this.#rooms.map(async ({ id }) => {
-      try {
-        const options = { headers: { Authorization: `Bearer ${this.#token}` }, signal: AbortSignal.any([this.#page.signal, AbortSignal.timeout(POLL_MS)]) };
-        const response = await fetch(`/api/v1/rooms/${id}`, options);
-        if (response.ok) this.#take(id, readRefusals(await response.json()));
-      } catch {
-        // The next round asks again.
-      }
+      const { status, body } = await get(`/api/v1/rooms/${id}`, this.#token, this.#page.signal);
+      if (status === 200) this.#take(id, readRefusals(body));
     }));
     if (!this.#page.signal.aborted) this.#show();
   }
@@ -55,7 +50,7 @@ export class Rooms {
     fillTable($("rooms"), $("rooms-none"), this.#rooms.map((r) => {
       const { count, last } = this.#refusals.get(r.id) ?? {};
       const n = count?.sum ?? 0;
-      return row([stacked(r.title, r.title === r.id ? "" : `/${r.id}`), language.compact(r.online), language.rate(r.danmaku), language.compact(r.likes),
+      return row([stacked(make("bdi", "", r.title), r.title === r.id ? "" : `/${r.id}`), language.compact(r.online), language.rate(r.danmaku), language.compact(r.likes),
         make("b", n > 0 ? "bad" : "soft", language.compact(n)), this.#who(last, r.id)], [1, 2, 3, 4]);
     }));
   }

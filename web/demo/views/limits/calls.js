@@ -1,5 +1,7 @@
 // The calls of the API that the limits desk makes. Each answers `{status, body, tag}`; the status is 0 without an answer.
 
+import { within } from "../../models/older.js";
+
 const BASE = "/api/v1/limits";
 const TIMEOUT_MS = 15_000;
 
@@ -50,18 +52,19 @@ export class LimitCalls {
   }
 
   async #call(method, path, { body, headers = {}, signal } = {}) {
+    const request = {
+      method,
+      headers: {
+        "Authorization": `Bearer ${this.#token}`,
+        "Accept-Language": this.#language.code,
+        ...(body && { "Content-Type": "application/json" }),
+        ...headers,
+      },
+      body: body && JSON.stringify(body),
+      signal: within(TIMEOUT_MS, this.#signal, ...(signal ? [signal] : [])),
+    };
     try {
-      const response = await fetch(BASE + path, {
-        method,
-        headers: {
-          "Authorization": `Bearer ${this.#token}`,
-          "Accept-Language": this.#language.code,
-          ...(body && { "Content-Type": "application/json" }),
-          ...headers,
-        },
-        body: body && JSON.stringify(body),
-        signal: AbortSignal.any([this.#signal, AbortSignal.timeout(TIMEOUT_MS), ...(signal ? [signal] : [])]),
-      });
+      const response = await fetch(BASE + path, request);
       const json = response.headers.get("Content-Type")?.startsWith("application/json");
       return { status: response.status, body: json ? await response.json() : null };
     } catch {

@@ -1,5 +1,6 @@
 // The side of the desk: what would change, why, and the way to put it in force.
 
+import { isolate } from "../../models/language.js";
 import { MAX } from "../../models/limits/vocabulary.js";
 import { $, make } from "../dom.js";
 import { changeList, timeText } from "./values.js";
@@ -68,5 +69,5 @@ export class ChangePanel {
 /** Who made a version, when and why. */
 export function byLine({ kind, author, note, time }, language) {
   const line = language.text("limits.by", { kind: language.text(`limits.kindOf.${kind}`), author, when: timeText(Date.parse(time), language) });
-  return note ? `${line} · ${note}` : line;
+  return note ? `${line} · ${isolate(note)}` : line;
 }

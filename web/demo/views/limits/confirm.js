@@ -25,18 +25,34 @@ export function confirm({ title, content = [], ask, must = null, action, danger 
   check();
   return new Promise((resolve) => {
     const ends = new AbortController();
-    const options = { signal: AbortSignal.any([signal, ends.signal]) };
+    const options = { signal: ends.signal };
     const end = (answer) => {
       ends.abort();
+      hide(dialog);
       resolve(answer);
     };
+    signal.addEventListener("abort", () => end(null), options);
     input.addEventListener("input", check, options);
-    dialog.addEventListener("close", () => end(dialog.returnValue === "go" ? { note: $("confirm-note").value.trim() } : null), options);
-    $("confirm-form").addEventListener("submit", (event) => go.disabled && event.preventDefault(), options);
-    dialog.returnValue = "";
-    dialog.showModal();
+    dialog.addEventListener("close", () => end(null), options);
+    $("confirm-cancel").addEventListener("click", () => end(null), options);
+    $("confirm-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (!go.disabled) end({ note: $("confirm-note").value.trim() });
+    }, options);
+    show(dialog);
     (must === null ? go : input).focus();
   });
+}
+
+// Firefox before 98 and Safari before 15.4 know no dialog: it is a card over the page then.
+function show(dialog) {
+  if (dialog.showModal) dialog.showModal();
+  else dialog.setAttribute("open", "");
+}
+
+function hide(dialog) {
+  if (!dialog.close) dialog.removeAttribute("open");
+  else if (dialog.open) dialog.close();
 }
 
 export function paragraphs(texts, className = "") {

@@ -2,7 +2,7 @@
 
 import { readList, readNumber } from "../../models/limits/input.js";
 import { valueAt } from "../../models/limits/rule.js";
-import { make } from "../dom.js";
+import { aria, make } from "../dom.js";
 
 let ids = 0;
 
@@ -31,7 +31,7 @@ export function textInput(path, { kind = "text", onEdit, placeholder = "", class
   input.inputMode = kind === "number" ? "numeric" : "text";
   input.placeholder = placeholder;
   input.dataset.path = path;
-  if (label) input.ariaLabel = label;
+  if (label) aria(input, "label", label);
   const read = { number: readNumber, list: readList, text: (t) => t.trim() || undefined }[kind];
   input.addEventListener("input", () => onEdit(path, read(input.value)));
   return {
@@ -47,7 +47,7 @@ export function textInput(path, { kind = "text", onEdit, placeholder = "", class
 export function select(path, options, { onEdit, label = "" }) {
   const input = make("select", "slot");
   input.dataset.path = path;
-  if (label) input.ariaLabel = label;
+  if (label) aria(input, "label", label);
   for (const [value, text] of options) {
     const option = make("option", "", text);
     option.value = value;
@@ -74,7 +74,7 @@ export function toggle(path, label, { onEdit, hidden = false }) {
 export function chips(path, options, { onEdit, label, extra = null }) {
   const element = make("div", "chips");
   element.setAttribute("role", "group");
-  element.ariaLabel = label;
+  aria(element, "label", label);
   element.dataset.path = path;
   element.tabIndex = -1;
   let value = [];

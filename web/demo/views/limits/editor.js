@@ -4,8 +4,9 @@ import { ACTIONS, ALGORITHMS, COSTS, OUTAGES, ROLES, SCOPES, WINDOWS } from "../
 import { routesOf, withRoutes } from "../../models/limits/input.js";
 import { controlFor } from "../../models/limits/faults.js";
 import { actionName, roleName, sentence } from "../../models/limits/sentence.js";
-import { make } from "../dom.js";
+import { make, named } from "../dom.js";
 import { button, chips, field, select, showFaults, textInput, toggle } from "./controls.js";
+import { last } from "../../models/older.js";
 
 
 export class Editor {
@@ -218,13 +219,13 @@ function firstTiers({ rate = 10, per, burst = 20 }) {
 }
 
 function oneMoreTier(tiers) {
-  const last = tiers.at(-1);
-  const below = (tiers.at(-2)?.below ?? 100) * 10;
-  return [...tiers.slice(0, -1), { ...last, below }, { ...last }];
+  const top = last(tiers);
+  const below = (tiers[tiers.length - 2]?.below ?? 100) * 10;
+  return [...tiers.slice(0, -1), { ...top, below }, { ...top }];
 }
 
 function withoutTier(tiers, i) {
   const rest = tiers.filter((_, at) => at !== i).map((t) => ({ ...t }));
-  if (rest.length > 0) delete rest.at(-1).below;
+  if (rest.length > 0) delete last(rest).below;
   return rest.length > 0 ? rest : undefined;
 }

@@ -6,6 +6,7 @@ import { confirm } from "./confirm.js";
 import { button } from "./controls.js";
 import { changeList, timeText } from "./values.js";
 import { Draft } from "../../models/limits/draft.js";
+import { last } from "../../models/older.js";
 
 const PAGE = 20;
 
@@ -23,7 +24,7 @@ export class HistoryView {
     this.#calls = calls;
     this.#page = page;
     this.#steps = steps;
-    $("older").addEventListener("click", () => this.#load(this.#versions.at(-1)?.version), { signal: page.signal });
+    $("older").addEventListener("click", () => this.#load(last(this.#versions)?.version), { signal: page.signal });
     page.onLanguage(() => this.#show());
   }
 
@@ -68,7 +69,7 @@ export class HistoryView {
     details.open = this.#opened.has(v.version);
     details.addEventListener("toggle", () => (details.open ? this.#opened.add(v.version) : this.#opened.delete(v.version)));
     const summary = make("summary");
-    summary.append(make("span", "number id", String(v.version)), this.#kind(v), make("span", "who", v.author), this.#note(v), this.#size(v));
+    summary.append(make("span", "number id", String(v.version)), this.#kind(v), make("bdi", "who", v.author), this.#note(v), this.#size(v));
     const time = make("time", "soft number", timeText(v.at, language));
     time.dateTime = new Date(v.at).toISOString();
     summary.append(time);
@@ -84,7 +85,8 @@ export class HistoryView {
   }
 
   #note(v) {
-    const note = make("span", "why", v.note);
+    const note = make("span", "why");
+    note.append(make("bdi", "", v.note));
     if (v.override) note.append(make("span", "tag warn", this.#t("overridden")));
     if (v.version === this.#current) note.prepend(make("span", "tag good", this.#t("current")));
     return note;

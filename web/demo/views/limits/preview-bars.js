@@ -2,7 +2,7 @@
 
 import { telling, topShare } from "../../models/limits/preview.js";
 import { actionName } from "../../models/limits/sentence.js";
-import { make } from "../dom.js";
+import { aria, make } from "../dom.js";
 
 const MOST_RULES = 6;
 
@@ -57,7 +57,7 @@ function pair(name, { kind, today, proposed, change }, top, language) {
 
 function bar(className, { share, low, high }, top) {
   const track = make("div", `track ${className}`);
-  track.ariaHidden = "true";
+  aria(track, "hidden", "true");
   const fill = make("i");
   fill.style.width = `${(share / top) * 100}%`;
   track.append(fill);

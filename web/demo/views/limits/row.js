@@ -2,7 +2,7 @@
 
 import { actionName, perText, roleName } from "../../models/limits/sentence.js";
 import { WINDOWS } from "../../models/limits/vocabulary.js";
-import { make } from "../dom.js";
+import { aria, make } from "../dom.js";
 import { button, showFaults, textInput, toggle } from "./controls.js";
 import { Editor } from "./editor.js";
 import { Spark } from "./spark.js";
@@ -52,7 +52,7 @@ export class RuleRow {
 
   toggle(open) {
     this.below.hidden = !open;
-    this.#open.ariaExpanded = String(open);
+    aria(this.#open, "expanded", String(open));
     this.element.classList.toggle("is-open", open);
     if (open && !this.#editor) {
       const key = this.#key;
@@ -86,7 +86,7 @@ export class RuleRow {
     }
     this.element.dataset.state = removed ? "removed" : was === null ? "new" : touched ? "changed" : "";
     this.#open.textContent = rule.name || "–";
-    this.#open.ariaExpanded = String(this.opened);
+    aria(this.#open, "expanded", String(this.opened));
     this.#cells.action.replaceChildren(...rule.action.map((a) => make("span", "tag", actionName(a, this.#language))));
     this.#cells.scope.textContent = this.#t(`scopeOf.${rule.scope}`);
     this.#extras(rule);

@@ -24,6 +24,7 @@ export class RulesTable {
   clear() {
     const open = [...this.#rows].filter(([, row]) => row.opened).map(([key]) => key);
     this.#rows.clear();
+    this.#entries = [];
     this.#body.replaceChildren();
     return open;
   }

@@ -1,5 +1,7 @@
 // Shapes the stage is made of. The caller has set fill and stroke styles.
 
+import { last } from "../../models/older.js";
+
 /** A canvas of its own to draw once and copy often. */
 export function offscreen(width, height, draw) {
   const canvas = document.createElement("canvas");
@@ -32,7 +34,7 @@ export function limb(ctx, x1, y1, r1, x2, y2, r2) {
 export function blob(ctx, points) {
   const mid = (a, b) => [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2];
   ctx.beginPath();
-  ctx.moveTo(...mid(points.at(-1), points[0]));
+  ctx.moveTo(...mid(last(points), points[0]));
   points.forEach((p, i) => ctx.quadraticCurveTo(p[0], p[1], ...mid(p, points[(i + 1) % points.length])));
   ctx.fill();
 }

@@ -1,0 +1,285 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// pages opens each page as the one it is for, and waits until it shows what the server says.
+func (b *browser) pages(s *server, viewer string) map[string]*tab {
+	b.t.Helper()
+	room := b.enter(s, viewer)
+	lobby := b.open(s.url + "/")
+	host := b.open(s.url + "/host/demo#token=" + s.hostToken)
+	admin := b.open(s.admin + "/#token=" + s.adminToken)
+	lobby.until("a room", `document.querySelectorAll("#rooms li").length > 0`)
+	host.until("the desk", `document.getElementById("title").textContent !== ""`)
+	admin.until("rooms", `document.querySelectorAll("#rooms tbody tr").length > 0`)
+	admin.until("rules", `document.querySelectorAll("#rules tbody tr.rule").length > 5`)
+	return map[string]*tab{"lobby": lobby, "room": room, "host": host, "admin": admin}
+}
+
+// clickAll clicks every button and summary of a page once, also those that the clicks bring, and answers what asks back
+// with its first button. It returns how many there were. A link away from the page is none.
+const clickAll = `(async () => {
+	const done = new Set();
+	const name = (e) => e.id || e.className + "/" + e.textContent;
+	for (let more = true, round = 0; more && round < 8; round++) {
+		more = false;
+		for (const e of document.querySelectorAll("button, summary, input[type=radio]")) {
+			if (done.has(name(e)) || e.disabled || !(e.type === "radio" ? e.parentElement : e).checkVisibility()) continue;
+			done.add(name(e));
+			more = true;
+			e.click();
+			document.getElementById("confirm-cancel")?.click();
+			await new Promise((r) => setTimeout(r, 20));
+		}
+	}
+	return done.size;
+})()`
+
+func (p *tab) clickAll() int {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, browserPatience)
+	defer cancel()
+	total := 0
+	for tab := range max(1, eval[int](p, `document.querySelectorAll("#tabs a").length`)) {
+		p.do("open a tab", chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelectorAll("#tabs a")[%d]?.click()`, tab)))
+		n, err := chromedp.Run(ctx, chromedp.Evaluate[int](clickAll, chromedp.EvalAwaitPromise))
+		if err != nil {
+			p.t.Fatalf("click every button: %v", err)
+		}
+		total += n
+	}
+	return total
+}
+
+// TestEveryButton clicks every button of every page in both languages; any error of a page fails the test that opened it.
+func TestEveryButton(t *testing.T) {
+	dir := t.TempDir()
+	s := startServer(t, dir)
+	b := startBrowser(t)
+	least := map[string]int{"lobby": 3, "room": 12, "host": 3, "admin": 30}
+	for name, p := range b.pages(s, tokenFor(t, dir, "-sub", "ann", "-name", "Ann")) {
+		if n := p.clickAll(); n < least[name] {
+			t.Errorf("%s: only %d buttons", name, n)
+		}
+		for _, want := range []string{"zh-CN", "en", "zh-CN"} {
+			if eval[string](p, `document.documentElement.lang`) == want {
+				continue
+			}
+			p.click("#language")
+			p.until("in "+want, fmt.Sprintf(`document.documentElement.lang === %q`, want))
+		}
+		if n := p.clickAll(); n < least[name] {
+			t.Errorf("%s, the other language: only %d buttons", name, n)
+		}
+		if words := eval[string](p, `[...document.querySelectorAll("[data-t]")].map((e) => e.textContent).filter((t) => /^[a-z]+\.[\w.]+$/.test(t)).join(" ")`); words != "" {
+			t.Errorf("%s: words without a translation: %s", name, words)
+		}
+		if name == "admin" {
+			p.until("the rules still there", `document.querySelectorAll("#rules tbody tr.rule").length > 5`)
+		}
+		p.sound()
+	}
+}
+
+// TestOlderBrowsers: without what browsers of the last five years lack, each page shows the same and works.
+func TestOlderBrowsers(t *testing.T) {
+	for name, without := range map[string]string{
+		"segmenter": `delete Intl.Segmenter;`,
+		"signals":   `AbortSignal.any = undefined; AbortSignal.timeout = undefined;`,
+		"2021": `delete Intl.Segmenter; AbortSignal.any = undefined; AbortSignal.timeout = undefined; window.structuredClone = undefined;
+			for (const m of ["at", "toReversed", "toSorted", "with", "findLast"]) delete Array.prototype[m];
+			delete Object.hasOwn; delete Object.groupBy; delete HTMLDialogElement.prototype.showModal; delete HTMLDialogElement.prototype.close;
+			for (const p of Object.getOwnPropertyNames(Element.prototype)) if (/^aria[A-Z]/.test(p)) delete Element.prototype[p];`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := startServer(t, dir)
+			b := startBrowser(t)
+			b.before = without
+			pages := b.pages(s, tokenFor(t, dir, "-sub", "ann"))
+			ann := pages["room"]
+			ann.say("hello 👨‍👩‍👧 2021")
+			ann.until("sent", `document.querySelectorAll('#chat li.own[data-status="sent"]').length === 1`)
+			admin := pages["admin"]
+			admin.click(`#tabs a[href="#history"]`)
+			admin.until("its tab", `document.querySelector("#tabs a[href='#history']").getAttribute("aria-current") === "page"`)
+			for _, p := range pages {
+				p.click("#language")
+				p.click("#theme")
+				p.until("nothing is called broken", `document.getElementById("broken") === null && !(document.getElementById("trouble")?.checkVisibility())`)
+				p.sound()
+			}
+		})
+	}
+}
+
+// TestBrokenPage: a script error is said to be one, and not that the server does not answer.
+func TestBrokenPage(t *testing.T) {
+	s := startServer(t, "")
+	b := startBrowser(t)
+	b.before = `delete Map.prototype.get;`
+	p := b.open(s.url + "/")
+	p.until("it says what is broken", `/page/i.test(document.getElementById("broken")?.textContent)`)
+	if eval[bool](p, `document.getElementById("trouble")?.checkVisibility() ?? false`) {
+		t.Error("and blames the server")
+	}
+	p.errors.forgive()
+}
+
+// TestOfflineIsAHint: the browser says offline and never online again; the page comes back all the same, and its button
+// works meanwhile.
+func TestOfflineIsAHint(t *testing.T) {
+	dir := t.TempDir()
+	s := startServer(t, dir)
+	b := startBrowser(t)
+	ann := b.enter(s, tokenFor(t, dir, "-sub", "ann"))
+	ann.do("say offline", chromedp.Evaluate[chromedp.Void](`dispatchEvent(new Event("offline"))`))
+	address := strings.TrimPrefix(s.url, "http://")
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	ann.until("offline", `document.getElementById("state").dataset.phase === "offline"`)
+	ann.until("the button", `document.getElementById("retry").checkVisibility()`)
+	startServer(t, dir, "-addr", address)
+	ann.until("back by itself", `document.getElementById("state").dataset.phase === "live"`)
+	ann.sound()
+}
+
+// beside tells whether the first place of a is right of b's, by the glyphs as they are drawn.
+const beside = `window.rightOf = (root, a, b) => {
+	const left = (text) => {
+		const walk = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+		for (let n; (n = walk.nextNode());) {
+			const i = n.data.indexOf(text);
+			if (i < 0) continue;
+			const range = document.createRange();
+			range.setStart(n, i);
+			range.setEnd(n, i + text.length);
+			return range.getBoundingClientRect();
+		}
+		throw new Error("no " + text + " in " + root.textContent);
+	};
+	return left(a).left >= left(b).right - 1;
+};`
+
+// TestRightToLeft: a name and a text of the other direction keep to themselves wherever they are shown.
+func TestRightToLeft(t *testing.T) {
+	const name = "שרה כהן"
+	dir := t.TempDir()
+	s := startServer(t, dir)
+	b := startBrowser(t)
+	b.before = beside
+	service := tokenFor(t, dir, "-role", "service")
+	ann := b.enter(s, tokenFor(t, dir, "-sub", "ann", "-name", "Ann"))
+	say := func(id, text string) string {
+		t.Helper()
+		res := s.call(t, http.MethodPost, "/rooms/demo/danmaku", service, fmt.Sprintf(`{"user":{"id":"sara","name":%q},"id":%q,"text":%q}`, name, id, text))
+		if res.status != http.StatusOK {
+			t.Fatalf("%v", res.body)
+		}
+		return res.body.str("mid")
+	}
+	mid := say("1", "2026 ok")
+	line := `[...document.querySelectorAll("#chat li.said")].find((l) => l.textContent.includes("2026 ok"))`
+	ann.until("the line", line+` !== undefined`)
+	right := func(what, root, a, b string) {
+		t.Helper()
+		if !eval[bool](ann, fmt.Sprintf(`rightOf(%s, %q, %q)`, root, a, b)) {
+			t.Errorf("%s: %q is not right of %q", what, a, b)
+		}
+	}
+	right("chat", line, "2026", name)
+
+	s.call(t, http.MethodPost, "/rooms/demo/moderate", s.hostToken, fmt.Sprintf(`{"action":"pin","mid":%q,"id":"p"}`, mid))
+	ann.until("pinned", `document.getElementById("pinned").checkVisibility() && document.getElementById("pinned").textContent.includes("2026")`)
+	right("pinned", `document.getElementById("pinned")`, "2026", name)
+
+	s.call(t, http.MethodPost, "/rooms/demo/gifts", service, fmt.Sprintf(`{"user":{"id":"sara","name":%q},"id":"g","gift":"rose"}`, name))
+	ann.until("a gift line", `document.querySelector("#chat li.given") !== null`)
+	right("gift line", `document.querySelector("#chat li.given")`, "gave", name)
+	ann.until("a banner", `document.querySelector("#banners li") !== null`)
+
+	s.call(t, http.MethodPost, "/rooms/demo/moderate", s.hostToken, `{"action":"announce","text":"שלום!","id":"a"}`)
+	ann.until("an announcement", `document.querySelector("#chat li.announce") !== null`)
+	right("announcement", `document.querySelector("#chat li.announce")`, "שלום", "!")
+
+	say("2", "ערב טוב!")
+	ann.until("on the stage", `[...document.querySelectorAll("#danmaku .fly")].some((f) => f.textContent.includes("ערב טוב!"))`)
+	right("stage", `[...document.querySelectorAll("#danmaku .fly")].find((f) => f.textContent.includes("ערב טוב!"))`, "ערב", "!")
+
+	if res := s.call(t, http.MethodPut, "/rooms/demo", s.adminToken, `{"title":"חדר של שרה"}`); res.status != http.StatusOK {
+		t.Fatalf("%v", res.body)
+	}
+	again := b.enter(s, tokenFor(t, dir, "-sub", "eve", "-name", "אווה"))
+	again.until("entered", `document.querySelector("#chat li.notice") !== null`)
+	ann = again
+	right("notice", `document.querySelector("#chat li.notice")`, "You are", "חדר")
+	right("notice, the name", `document.querySelector("#chat li.notice")`, "אווה", "You are")
+	again.sound()
+}
+
+// TestWhoMayNotSpeak: a closed room and a slow one say so on entering, a banned viewer is told just that, and the box is
+// off where nothing can be said.
+func TestWhoMayNotSpeak(t *testing.T) {
+	dir := t.TempDir()
+	s := startServer(t, dir)
+	b := startBrowser(t)
+	put := func(body string) {
+		t.Helper()
+		if res := s.call(t, http.MethodPut, "/rooms/demo", s.adminToken, body); res.status != http.StatusOK {
+			t.Fatalf("%v", res.body)
+		}
+	}
+	off := `document.getElementById("message").disabled && document.getElementById("send").disabled && document.getElementById("like").disabled`
+
+	put(`{"slow_mode_ms":30000}`)
+	ann := b.enter(s, tokenFor(t, dir, "-sub", "ann", "-name", "Ann"))
+	ann.shows("#chat", "Slow mode: one message every 30 s")
+	ann.shows("#hint", "Slow mode: one message every 30 s")
+	ann.say("once")
+	ann.until("and waits", `document.getElementById("send").hasAttribute("data-cooling")`)
+
+	put(`{"slow_mode_ms":0,"closed":true}`)
+	ann.until("closed under her", off)
+	bob := b.enter(s, tokenFor(t, dir, "-sub", "bob", "-name", "Bob"))
+	bob.shows("#chat", "The room is closed")
+	bob.until("his box is off", off)
+	if words := eval[string](bob, `document.getElementById("message").placeholder`); words != "The room is closed" {
+		t.Errorf("his box says %q", words)
+	}
+	bob.until("gifts too", `[...document.querySelectorAll("#gifts button")].every((b) => b.disabled)`)
+	put(`{"closed":false}`)
+	bob.until("open again", "!("+off+")")
+
+	moderate := func(action string) {
+		t.Helper()
+		res := s.call(t, http.MethodPost, "/rooms/demo/moderate", s.hostToken, fmt.Sprintf(`{"action":%q,"user":"bob","seconds":60,"id":%q}`, action, action))
+		if res.status != http.StatusOK {
+			t.Fatalf("%s: %v", action, res.body)
+		}
+	}
+	moderate("mute")
+	bob.shows("#hint", "You are muted")
+	moderate("ban")
+	bob.shows("#curtain-text", "A moderator banned you from this room")
+	bob.until("his box is off again", off)
+	late := b.open(s.url + "/room/demo#token=" + tokenFor(t, dir, "-sub", "bob"))
+	late.shows("#curtain-text", "A moderator banned you from this room")
+	late.shows("#state", "You are banned")
+	if eval[bool](late, `document.getElementById("retry").checkVisibility()`) {
+		t.Error("he is offered to try again")
+	}
+	other := b.open(s.url + "/room/demo#token=" + tokenFor(t, dir, "-sub", "mo", "-role", "moderator", "-rooms", "elsewhere"))
+	other.shows("#curtain-text", "for other rooms")
+	for _, p := range []*tab{ann, bob, late, other} {
+		p.sound()
+	}
+}
