@@ -21,21 +21,22 @@ import (
 // Acceptor upgrades requests to sessions and owns them until they end. It is the handler of GET /ws.
 type Acceptor struct {
 	// fixed after construction
-	cfg      Config
-	lobby    Lobby
-	start    time.Time
-	wheel    *wheel
-	ids      *protocol.MIDs
-	decoders decoders
-	readers  *readers
-	ctx      context.Context // the acceptor's own lifetime, for the lobby's calls
-	cancel   context.CancelFunc
+	cfg     Config
+	lobby   Lobby
+	start   time.Time
+	wheel   *wheel
+	ids     *protocol.MIDs
+	accept  websocket.AcceptOptions
+	readers *readers
+	ctx     context.Context // the acceptor's own lifetime, for the lobby's calls
+	cancel  context.CancelFunc
 
 	once   sync.Once // starts the poller with the first socket that can rest
 	poller *poller   // nil where there is none, see Session.await; set by once
 
 	sessions atomic.Int64
 	refused  atomic.Int64 // sockets that were upgraded to be told why not
+	kept     atomic.Int64 // bytes of half messages of sessions that rest, see maxKept
 	draining atomic.Bool
 
 	running sync.WaitGroup // sessions and their writers
@@ -54,7 +55,7 @@ func NewAcceptor(cfg Config, lobby Lobby) (*Acceptor, error) {
 		return nil, fmt.Errorf("conn: %w", err)
 	}
 	a := &Acceptor{cfg: cfg.withDefaults(), lobby: lobby, start: time.Now(), ids: protocol.NewMIDs()}
-	a.decoders.accept = websocket.AcceptOptions{Subprotocols: []string{Subprotocol}, OriginPatterns: a.cfg.Origins}
+	a.accept = websocket.AcceptOptions{Subprotocols: []string{Subprotocol}, OriginPatterns: a.cfg.Origins}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	a.readers = newReaders(a.cfg.MaxReaders, a.ctx.Done())
 	a.wheel = newWheel(a.cfg.sweepStep())
@@ -115,7 +116,7 @@ func (a *Acceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s := &Session{
-		a: a, id: a.ids.Next(), addr: addr, slot: -1, fd: -1, turnedAway: refusal != nil, dec: newDecoder(),
+		a: a, id: a.ids.Next(), addr: addr, slot: -1, fd: -1, turnedAway: refusal != nil,
 		count: a.cfg.Metrics.stripe(), lang: protocol.ParseLang(r.Header.Get("Accept-Language")),
 	}
 	s.limits.Scope = limit.ScopeConn
@@ -125,13 +126,14 @@ func (a *Acceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.deflate = u.extensions != ""
 		s.at.deflate = s.deflate
 	}
-	s.dec.in.s.Store(s)
-	if err := s.dec.accept(u, r, a.decoders.accept); err != nil { // coder has answered
+	ws, err := websocket.Accept(u, r, &a.accept)
+	if err != nil { // coder has answered
 		a.cfg.Metrics.upgrades.badRequest.Add(1)
 		a.release(s.turnedAway)
 		a.running.Done()
 		return
 	}
+	_ = ws.CloseNow() // lets go of coder's finalizer; the socket is the session's
 	a.adopt(s, refusal)
 }
 

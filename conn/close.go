@@ -98,22 +98,24 @@ func closeFrame(code protocol.CloseCode, reason string) []byte {
 	return append(f, reason...)
 }
 
+// maxThrown is how much of what a peer still sends is thrown away, in bytes: about what its kernel and ours may hold of it. Who
+// sends more is not reading, and would keep a reader busy.
+const maxThrown = 8 << 20
+
 // part waits for the peer to end the connection too, or for its close frame behind ours, until the close timeout, and
 // throws away what else it sends: a socket closed with unread input would be reset, and the close frame lost. True: the
 // session rests meanwhile.
-func (s *Session) part() (parked bool) {
-	var r socketRead
-	r.init()
-	sink := make([]byte, 512)
+func (s *Session) part(in *intake) (parked bool) {
 	for {
 		s.mu.Lock()
 		left, over := s.until-s.a.now(), s.partedLocked()
 		s.mu.Unlock()
-		if over || left <= 0 {
+		if over || left <= 0 || s.thrown > maxThrown {
 			return false
 		}
-		n, err := s.partRead(&r, sink, left)
-		_, _ = s.at.pass(sink[:n]) // what it could mind is not read any more
+		n, err := s.partRead(in, left)
+		s.at.skip(in.buf[:n])
+		s.thrown += n
 		switch {
 		case err == errWouldBlock:
 			s.a.wheel.move(s, s.a.lastVisit(s.a.now()+left))
@@ -132,12 +134,12 @@ func (a *Acceptor) lastVisit(until time.Duration) time.Duration { return until -
 
 // partRead reads what is thrown away. The deadline is set anew each time, since whoever closes or fails the session sets
 // one in the past.
-func (s *Session) partRead(r *socketRead, sink []byte, left time.Duration) (int, error) {
+func (s *Session) partRead(in *intake, left time.Duration) (int, error) {
 	if s.raw == nil {
 		_ = s.nc.SetReadDeadline(time.Now().Add(left))
-		return s.nc.Read(sink)
+		return s.nc.Read(in.buf[:])
 	}
-	n, err := s.readNow(r, sink)
+	n, err := s.readNow(&in.read, in.buf[:])
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		_ = s.nc.SetReadDeadline(time.Time{})
 	}

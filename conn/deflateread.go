@@ -15,23 +15,6 @@ import (
 // limit passes which does not compress. Stored blocks cost five bytes each.
 const deflateSlack = 512
 
-// errNotText ends the reading where a binary message begins.
-var errNotText = errors.New("a binary message")
-
-// rewrite hands a deflated message to coder as a binary one without RSV1, and refuses a message that is binary itself. first
-// is the first byte of a frame. So coder need not know the extension: its own inflating keeps a buffer of 4 KiB for each
-// connection that has ever sent a deflated message, and a window of 40 KiB while the rest of one is waited for.
-func rewrite(first *byte) error {
-	const opcodes, opText, opBinary, rsv1 = 0x0f, 0x1, 0x2, 0x40
-	switch {
-	case *first&opcodes == opBinary:
-		return errNotText
-	case *first&opcodes == opText && *first&rsv1 != 0:
-		*first ^= rsv1 | opText | opBinary
-	}
-	return nil
-}
-
 // inflater is a decompressor, which weighs 40 KiB, with its input. There are as many as messages are handled at a time: none
 // waits for the network.
 type inflater struct {
@@ -53,15 +36,11 @@ var errTooBig = errors.New("larger than the limit")
 
 // unpack inflates a message that came deflated. False: it can't be read, and the session is closed.
 func (s *Session) unpack(c *scratch) bool {
-	var err error
-	switch {
-	case c.deflated:
-		var message []byte
-		message, err = inflate(c.buf, c.spare)
-		c.buf, c.spare = message, c.buf
-	case len(c.buf) > protocol.MaxRequestBytes: // within the slack
-		err = errTooBig
+	if !c.deflated {
+		return true
 	}
+	message, err := inflate(c.buf, c.spare)
+	c.buf, c.spare = message, c.buf
 	switch err {
 	case nil:
 		return true

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"liveroom/protocol"
 )
 
@@ -172,80 +170,6 @@ func TestRefusedDeflatedFrameIsAnswered(t *testing.T) {
 	if got := decode(t, client.readFrame(t).payload)[0]; got.Code != 429 || got.ID != "mine" {
 		t.Fatalf("got %+v", got)
 	}
-}
-
-// follow is what a cursor makes of a stream, given how it is cut.
-func follow(stream []byte, cuts []int) (out []byte, err error) {
-	in := cursor{deflate: true}
-	stream = bytes.Clone(stream)
-	for len(stream) > 0 && err == nil {
-		n := len(stream)
-		if len(cuts) > 0 {
-			n, cuts = min(n, max(cuts[0], 1)), cuts[1:]
-		}
-		var k int
-		k, err = in.pass(stream[:n])
-		out = append(out, stream[:k]...)
-		stream = stream[n:]
-	}
-	return out, err
-}
-
-// TestRewrite: of whatever frames, cut anywhere, only the first bytes of deflated messages change, and a binary message ends
-// the stream before its first byte.
-func TestRewrite(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var stream, want []byte
-		binary := false
-		for range rapid.IntRange(1, 8).Draw(t, "frames") {
-			n := rapid.SampledFrom([]int{0, 1, 5, 125, 126, 127, 300, 65535, 65536, 70000}).Draw(t, "length")
-			first := rapid.SampledFrom([]byte{0x81, 0xc1, 0x01, 0x41, 0x00, 0x80, 0x89, 0x8a, 0x88, 0x82, 0xc2}).Draw(t, "first")
-			f := []byte{first}
-			mask := rapid.SampledFrom([]byte{0x80, 0x80, 0x80, 0}).Draw(t, "mask")
-			switch {
-			case n < 126:
-				f = append(f, mask|byte(n))
-			case n < 1<<16:
-				f = append(f, mask|126, byte(n>>8), byte(n))
-			default:
-				f = append(f, mask|127, 0, 0, 0, 0, 0, byte(n>>16), byte(n>>8), byte(n))
-			}
-			if mask != 0 {
-				f = append(f, 0xc1, 0x82, 0x41, 0x02)
-			}
-			f = append(f, bytes.Repeat([]byte{0xc1}, n)...)
-			stream = append(stream, f...)
-			if binary = binary || first&0x0f == 2; binary {
-				continue
-			}
-			if first&0x4f == 0x41 {
-				f[0] = first&0x80 | 0x02
-			}
-			want = append(want, f...)
-		}
-		got, err := follow(stream, rapid.SliceOf(rapid.IntRange(1, 600)).Draw(t, "cuts"))
-		if !bytes.Equal(got, want) || (err == errNotText) != binary {
-			t.Fatalf("%v; %d bytes became %d, want %d", err, len(stream), len(got), len(want))
-		}
-	})
-}
-
-// FuzzInflow: no stream is read differently for being cut differently.
-func FuzzInflow(f *testing.F) {
-	f.Add(append(deflated([]byte(`{"op":"ping"}`), 6), masked(opText, pingOf(300, false))...), uint8(3))
-	f.Add([]byte("\x82\x80\x00\x00\x00\x00"), uint8(1))
-	f.Add([]byte("\xc1\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00"), uint8(1))
-	f.Fuzz(func(t *testing.T, stream []byte, step uint8) {
-		whole, err := follow(stream, nil)
-		var cuts []int
-		for range stream {
-			cuts = append(cuts, int(step))
-		}
-		parts, partsErr := follow(stream, cuts)
-		if !bytes.Equal(whole, parts) || err != partsErr {
-			t.Fatalf("whole: %x %v\nparts: %x %v", whole, err, parts, partsErr)
-		}
-	})
 }
 
 // FuzzInflate: whatever a client sends is read to its end within the limit, or refused.

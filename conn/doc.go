@@ -1,16 +1,19 @@
 // Package conn is one viewer's socket: accept, hello, read path, send queue, write path, heartbeat and close.
 //
 // The one idea: a broadcast is bytes that all viewers share, and a healthy viewer takes them with one non-blocking
-// write(2) in the caller's own goroutine, straight on the descriptor. coder/websocket keeps the handshake, the reads and
-// the control frames; it writes to a net.Conn that is ours and passes the same mutex, so that whole frames never
-// interleave. Only what the kernel did not take goes to the session's bounded queue and to a writer goroutine that lives
-// as long as the queue. TLS and whatever is no plain TCP socket always take the queue.
+// write(2) in the caller's own goroutine, straight on the descriptor. coder/websocket does the handshake and no more; whole
+// frames never interleave, since all that writes holds the same mutex. Only what the kernel did not take goes to the
+// session's bounded queue and to a writer goroutine that lives as long as the queue. TLS and whatever is no plain TCP
+// socket always take the queue.
 //
-// A viewer who says nothing costs no goroutine and no buffer (plain TCP on Linux). Between two messages the read loop puts
-// its session to rest: it gives the decoder, which holds coder's state, back to a pool, and ends. One poller waits for the
-// input of all that rest, in an epoll set, and starts a goroutine for each that has some; inside a message the goroutine
-// waits. On other unixes a goroutine of 2 KB waits in its place. On TLS and on Windows
-// every session keeps its reader and its decoder.
+// A viewer of whom nothing comes costs no goroutine and no buffer (plain TCP on Linux), wherever in a frame its input stopped: the
+// reader of frames can stop behind any byte (inflow), and what it has of a message stays with the session. So half a frame
+// holds nothing that another viewer needs. One poller waits for the input of all that rest, in an epoll set, and gives each
+// that has some to a reader. On other unixes a goroutine of 2 KB waits in its place. On TLS and on Windows every session
+// keeps its reader.
+//
+// Whatever comes is a frame, and each frame is spent on the [Meter]: messages, fragments, pings, pongs. A message of several
+// frames costs several.
 //
 // # Concurrency
 //
@@ -21,7 +24,7 @@
 // a room may call them while it holds its own locks. Deliveries of one session keep the order of the calls. Every goroutine
 // is waited for by [Acceptor.Shutdown].
 //
-// Lock order: room's locks → Session.mu; Acceptor.mu, wheel.mu, poller.mu and decoders.mu are leaves that are never held
+// Lock order: room's locks → Session.mu; Acceptor.mu, wheel.mu, poller.mu and readers.mu are leaves that are never held
 // together with another lock. Session.mu covers map and slice work, the non-blocking write(2) and shutdown(2), and nothing
 // that can wait.
 //

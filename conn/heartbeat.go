@@ -64,17 +64,3 @@ func (s *Session) beatAt(now time.Duration, phase uint32) (next time.Duration) {
 	s.mu.Unlock()
 	return now + cfg.PongTimeout
 }
-
-// onPing reports whether a ping is to be answered. It is spent like any frame; one too many gets no pong.
-func (s *Session) onPing() bool {
-	s.stamp()
-	m := s.a.cfg.Meter
-	if m == nil {
-		return true
-	}
-	err, refusal := m.Frame(s)
-	if refusal != nil {
-		s.Close(*refusal)
-	}
-	return err == nil && refusal == nil
-}

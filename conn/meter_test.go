@@ -1,6 +1,9 @@
 package conn
 
 import (
+	"bytes"
+	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -73,5 +76,50 @@ func TestPingsAreSpentToo(t *testing.T) {
 	}
 	if pongs != 2 {
 		t.Fatalf("%d pongs", pongs)
+	}
+}
+
+// Whatever comes costs what a frame costs: a flood of any kind ends with 4005, before as after the hello.
+func TestEveryFrameIsSpent(t *testing.T) {
+	for name, flood := range map[string][]byte{
+		"pongs":               masked(opPong, nil),
+		"pings":               masked(opPing, nil),
+		"empty continuations": {0x00, 0x80, 0, 0, 0, 0},
+		"continuations":       {0x00, 0x81, 0, 0, 0, 0, 'x'},
+	} {
+		for _, greeted := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, greeted), func(t *testing.T) {
+				m := &countingMeter{burst: 30, abuse: 60}
+				n := startNode(t, Config{Meter: m}, newLobby())
+				c := rawDial(t, n, "")
+				if greeted {
+					c, _ = rawJoin(t, n)
+				}
+				if flood[0] == 0 {
+					c.write(t, []byte{0x01, 0x81, 0, 0, 0, 0, '{'})
+				}
+				_, _ = c.Write(bytes.Repeat(flood, 5000)) // is cut off on the way
+				f := c.readFrame(t)
+				for f.op == opPong {
+					f = c.readFrame(t)
+				}
+				if f.op != opClose || f.code() != 4005 {
+					t.Fatalf("got %+v", f)
+				}
+				if got := m.n.Load(); got != 61 {
+					t.Fatalf("%d frames were spent", got)
+				}
+			})
+		}
+	}
+}
+
+// A message of which one fragment is over the limit is refused, once and by its id.
+func TestAMessageWithARefusedFragment(t *testing.T) {
+	n := startNode(t, Config{Meter: &countingMeter{burst: 2, abuse: 9}}, newLobby())
+	c, _ := rawJoin(t, n)
+	c.write(t, slices.Concat(frameOf(0x01, `{"op":"like",`), frameOf(0x00, ``), frameOf(0x80, `"id":"a"}`)))
+	if got := decode(t, c.readFrame(t).payload)[0]; got.ID != "a" || got.Code != 429 {
+		t.Fatalf("got %+v", got)
 	}
 }

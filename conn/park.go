@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// errWouldBlock says that nothing has come and that the session may rest: it is between two messages.
+// errWouldBlock says that nothing has come and that the session may rest.
 var errWouldBlock = errors.New("nothing to read yet")
 
 // socketRead is one non-blocking read, in a form that allocates nothing. RawConn holds the descriptor against a close from
@@ -63,14 +63,11 @@ func (s *Session) park() bool {
 		s.mu.Unlock()
 		return false
 	}
-	d, raw := s.dec, s.raw
-	s.dec, s.parked = nil, true
+	raw := s.raw
+	s.parked = true
 	s.mu.Unlock()
 	if s.a.poller == nil {
 		go s.await(raw)
-	}
-	if d != nil {
-		s.a.decoders.put(d)
 	}
 	return true
 }

@@ -44,7 +44,7 @@ func startWay(t *testing.T, polled bool, cfg Config, l *testLobby) *node {
 	return n
 }
 
-// Sessions that say nothing cost no goroutine and no decoder: a few readers wait for all of them.
+// Sessions that say nothing cost no goroutine and no buffer: a few readers wait for all of them.
 func TestIdleSessionsHaveNoGoroutines(t *testing.T) {
 	n := startNode(t, Config{}, newLobby())
 	_, first := rawJoin(t, n)
@@ -53,16 +53,11 @@ func TestIdleSessionsHaveNoGoroutines(t *testing.T) {
 	for range 300 {
 		_, s := rawJoin(t, n)
 		resting(t, s)
-		if s.dec != nil {
-			t.Fatal("it rests and keeps a decoder")
+		if s.msg != nil {
+			t.Fatal("it rests and keeps a buffer")
 		}
 	}
 	eventually(t, func() bool { return runtime.NumGoroutine() <= before+int(n.readers.rest) })
-	n.decoders.mu.Lock()
-	defer n.decoders.mu.Unlock()
-	if got := len(n.decoders.free); got == 0 || got > maxFree {
-		t.Fatalf("%d decoders", got)
-	}
 }
 
 // Whatever a client sends and wherever the network cuts it, nothing is lost, doubled or mixed up with another's, and pings
@@ -255,7 +250,7 @@ func aPeerLeavesASessionThatRests(t *testing.T, polled bool) {
 	}
 }
 
-// Half a frame keeps a goroutine for as long as a message may take, and then the peer is gone.
+// Half a frame is waited for as long as a message may take, and then the peer is gone.
 func TestHalfAFrameEndsASessionThatRested(t *testing.T) { eachWay(t, halfAFrameEndsASessionThatRested) }
 
 func halfAFrameEndsASessionThatRested(t *testing.T, polled bool) {
@@ -271,6 +266,84 @@ func halfAFrameEndsASessionThatRested(t *testing.T, polled bool) {
 		c.write(t, part)
 		n.running.Wait()
 	}
+}
+
+// Half a frame holds no reader: with twice as many of them as there are readers, everybody else is read. Each goes on where it
+// stopped, wherever that was.
+func TestHalfFramesHoldNoReader(t *testing.T) { eachWay(t, halfFramesHoldNoReader) }
+
+func halfFramesHoldNoReader(t *testing.T, polled bool) {
+	const most = 16
+	n := startWay(t, polled, Config{MaxReaders: most}, newLobby())
+	frame := frameOf(0x81, `{"op":"like","id":"l","count":1}`)
+	var halves []*rawConn
+	for i := range 2 * most {
+		c, s := rawJoin(t, n)
+		resting(t, s)
+		c.write(t, frame[:1+i])
+		halves = append(halves, c)
+	}
+	c, _ := rawJoin(t, n)
+	c.write(t, masked(opPing, []byte("here")))
+	if f := c.readFrame(t); f.op != opPong || string(f.payload) != "here" {
+		t.Fatalf("got %+v", f)
+	}
+	n.lobby.mu.Lock()
+	sessions := n.lobby.sessions
+	n.lobby.mu.Unlock()
+	for _, s := range sessions {
+		resting(t, s)
+	}
+	for i, c := range halves {
+		c.write(t, frame[1+i:])
+		if e := decode(t, c.readFrame(t).payload)[0]; e.ID != "l" {
+			t.Fatalf("got %+v", e)
+		}
+	}
+}
+
+// What half messages keep has a bound over all sessions; small ones are not counted, and what is finished counts no more.
+func TestHalfMessagesAreBounded(t *testing.T) {
+	n := startNode(t, Config{}, newLobby())
+	long := frameOf(0x81, `{"op":"like","id":"l","count":1,"pad":"`+strings.Repeat("x", 8000)+`"}`)
+	first, s := rawJoin(t, n)
+	first.write(t, long[:4000])
+	eventually(t, func() bool { return n.kept.Load() > 0 })
+	resting(t, s)
+	first.write(t, long[4000:])
+	if e := decode(t, first.readFrame(t).payload)[0]; e.ID != "l" {
+		t.Fatalf("got %+v", e)
+	}
+	eventually(t, func() bool { return n.kept.Load() == 0 })
+	n.kept.Store(maxKept)
+	small, s := rawJoin(t, n)
+	small.write(t, long[:900])
+	resting(t, s)
+	large, _ := rawJoin(t, n)
+	large.write(t, long[:4000])
+	if f := large.readFrame(t); f.code() != 4003 {
+		t.Fatalf("got %+v", f)
+	}
+	large.Close()
+	eventually(t, func() bool { return n.kept.Load() == maxKept })
+}
+
+// Who goes on sending behind its close frame is cut off.
+func TestAFloodBehindTheCloseEnds(t *testing.T) {
+	n := startNode(t, Config{CloseTimeout: time.Hour}, newLobby())
+	c, s := rawJoin(t, n)
+	resting(t, s)
+	s.Close(protocol.Refusal{Code: protocol.CloseKicked})
+	flood := bytes.Repeat(masked(opPong, nil), 10_000)
+	for sent := 0; ; sent += len(flood) {
+		if _, err := c.Write(flood); err != nil {
+			break
+		}
+		if sent > 64<<20 {
+			t.Fatal("it is still read")
+		}
+	}
+	n.running.Wait()
 }
 
 // Descriptors are used again at once by the next socket; an event for the one before wakes nobody wrongly, and answers go
@@ -329,7 +402,7 @@ func descriptorsAreUsedAgain(t *testing.T, polled bool) {
 	}
 }
 
-// Without a poller a session that rests holds no decoder and a goroutine of 2 KB.
+// Without a poller a session that rests holds no buffer and a goroutine of 2 KB.
 func TestRestingWithoutAPoller(t *testing.T) {
 	const viewers = 400
 	n := startWay(t, false, Config{}, newLobby())
@@ -340,7 +413,7 @@ func TestRestingWithoutAPoller(t *testing.T) {
 	for range viewers {
 		_, s := rawJoin(t, n)
 		resting(t, s)
-		if s.raw == nil || s.dec != nil {
+		if s.raw == nil || s.msg != nil {
 			t.Fatal("it does not rest")
 		}
 	}

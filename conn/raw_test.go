@@ -8,14 +8,6 @@ import (
 	"time"
 )
 
-// Opcodes of RFC 6455, section 5.2.
-const (
-	opText  = 0x1
-	opClose = 0x8
-	opPing  = 0x9
-	opPong  = 0xa
-)
-
 // masked is one frame as a client sends it, with a mask of zeros, which is a legal one.
 func masked(op byte, payload []byte) []byte {
 	f := []byte{0x80 | op}

@@ -2,31 +2,30 @@ package conn
 
 import (
 	"context"
-	"errors"
+	"encoding/binary"
 	"fmt"
-	"net"
 	"runtime/debug"
-	"sync"
 	"time"
 	"unicode/utf8"
-
-	"github.com/coder/websocket"
 
 	"liveroom/protocol"
 )
 
-// run is a turn of the session's own goroutine: from the upgrade, or from the end of a rest, to the next rest or to the end of
-// the socket.
+// run is a turn of the session: from the upgrade, or from the end of a rest, to the next rest or to the end of the socket.
 func (s *Session) run() {
+	in := intakes.Get().(*intake)
+	defer intakes.Put(in)
+	in.from, in.to = 0, 0
 	if !s.left {
-		if s.serve() {
+		if s.serve(in) {
 			return
 		}
 		s.leave()
-		s.left, s.at.deflate = true, false
-		s.dismiss()
+		s.left, s.msg = true, nil
+		s.unkeep()
+		s.at.skip(in.rest())
 	}
-	if s.part() {
+	if s.part(in) {
 		return
 	}
 	s.abort()
@@ -34,30 +33,31 @@ func (s *Session) run() {
 }
 
 // serve reads until there is nothing to read, and the session rests (true), or until it is closing or the socket fails.
-func (s *Session) serve() (parked bool) {
+func (s *Session) serve(in *intake) (parked bool) {
 	defer s.recovered("read")
+	s.unkeep()
 	for !s.isClosing() {
-		if s.seat != nil {
-			s.phase.Store(phaseWaiting)
+		if in.from < in.to {
+			if !s.take(in) {
+				return false
+			}
+			continue
 		}
-		switch s.readMessage() {
-		case readNothing:
+		switch err := s.fill(in); {
+		case err == nil:
+		case err != errWouldBlock:
+			return false
+		case !s.keep():
+			s.Close(*s.a.sendAway(protocol.CloseOverloaded, 0))
+		default:
+			s.idle()
 			if s.park() {
 				return true
 			}
-		case readEnd:
-			return false
+			s.unkeep()
 		}
 	}
 	return false
-}
-
-// dismiss gives the decoder up, at the end of the reading.
-func (s *Session) dismiss() {
-	if s.dec != nil {
-		s.dec.dismiss()
-		s.dec = nil
-	}
 }
 
 // leave gives the seat up. A panic in it ends this session alone, as net/http would have it.
@@ -82,111 +82,104 @@ func (s *Session) isClosing() bool {
 	return s.closing
 }
 
-// scratch is what one message needs while it is read and handled; an idle session holds none.
-type scratch struct {
-	buf      []byte
-	spare    []byte // the other one of two, for a message that comes deflated
-	deflated bool   // buf is
-	req      protocol.Request
-}
-
-// scratchBytes is the buffer to begin with. It grows only as input comes, so that a half message costs the server about as
-// much as it cost the client.
-const scratchBytes = 1 << 10
-
-var scratches = sync.Pool{New: func() any { return &scratch{buf: make([]byte, 0, scratchBytes)} }}
-
-// release returns a scratch without the client's strings and without an overgrown buffer.
-func (c *scratch) release() {
-	c.req = protocol.Request{}
-	if cap(c.buf) <= 4*scratchBytes && cap(c.spare) <= 4*scratchBytes {
-		scratches.Put(c)
+// take reads one frame of what has come, or the part of it that is there. False: there can be no further one.
+func (s *Session) take(in *intake) bool {
+	c := s.msg
+	if c == nil {
+		c = scratches.Get().(*scratch)
+		s.msg = c
 	}
-}
-
-// readResult says how it goes on after an attempt to read a message.
-type readResult uint8
-
-const (
-	readMore    readResult = iota // there may be another one
-	readNothing                   // nothing has come, and the session may rest
-	readEnd                       // there can be no further one
-)
-
-// readMessage reads and handles one message.
-func (s *Session) readMessage() readResult {
-	if s.dec == nil {
-		var err error
-		if s.dec, err = s.a.decoders.get(s); err != nil {
-			panic(err) // a handshake with ourselves
+	n, whole, fault := s.at.next(in.rest(), c)
+	in.from += n
+	if fault != 0 {
+		s.Close(protocol.Refusal{Code: fault})
+		return false
+	}
+	if !whole {
+		return true
+	}
+	s.stamp()
+	going := s.frame(c)
+	if s.at.between() {
+		s.msg = nil
+		c.release()
+		if s.seat != nil {
+			s.phase.Store(phaseWaiting)
 		}
 	}
-	// Looking first spares coder the wording of an error when nothing has come.
-	if _, err := s.dec.br.Peek(1); err != nil {
-		return s.readFailed(err)
-	}
-	// No deadline here: coder closes on it. Deadlines are the sweeper's.
-	typ, r, err := s.dec.ws.Reader(context.Background())
-	if err != nil {
-		return s.readFailed(err)
-	}
-	if typ != websocket.MessageText && !s.deflate {
-		s.Close(protocol.Refusal{Code: protocol.CloseNotText})
-		return readEnd
-	}
-	if s.seat != nil {
-		s.begun.Store(int64(s.a.now()))
-		s.phase.Store(phaseMessage)
-	}
-	c := scratches.Get().(*scratch)
-	defer c.release()
-	if c.buf, err = readAll(r, c.buf); err != nil {
-		return s.readFailed(err)
-	}
-	c.deflated = typ != websocket.MessageText
-	s.phase.Store(phaseHandling)
-	s.handle(c)
-	s.stamp()
-	return readMore
+	return going
 }
 
-// readFailed tells what an error of coder's is. Where it has found a fault of the protocol it has sent a close, or should
-// have.
-func (s *Session) readFailed(err error) readResult {
-	switch {
-	case errors.Is(err, errWouldBlock):
-		return readNothing
-	case s.at.notText:
-		s.Close(protocol.Refusal{Code: protocol.CloseNotText})
-	case !s.readFail && !errors.Is(err, net.ErrClosed): // closed by one of coder's timers: the peer was too slow
-		s.mu.Lock()
-		s.closeForLocked(protocol.CloseProtocol)
-		s.mu.Unlock()
+// frame deals with a whole frame, which is spent whatever it is.
+func (s *Session) frame(c *scratch) bool {
+	if s.at.op() == opClose {
+		s.answerClose(c.control)
+		return false
 	}
-	return readEnd
-}
-
-// stamp notes that a whole frame has come.
-func (s *Session) stamp() { s.seen.Store(int64(s.a.now())) }
-
-// handle spends a frame, decodes it and passes it on.
-func (s *Session) handle(c *scratch) {
 	var err *protocol.Error
 	var refusal *protocol.Refusal
 	if m := s.a.cfg.Meter; m != nil {
 		err, refusal = m.Frame(s)
 	}
+	if !s.at.control() {
+		if c.err == nil {
+			c.err = err
+		}
+		if !s.at.open {
+			c.deflated = s.at.deflated
+			s.phase.Store(phaseHandling)
+			s.handle(c, refusal)
+			s.stamp()
+			return true
+		}
+	}
+	if refusal != nil {
+		s.Close(*refusal)
+		return false
+	}
+	if s.at.op() == opPing && err == nil { // one too many gets no pong
+		s.mu.Lock()
+		s.urgentLocked(frameWire(opPong, c.control))
+		s.mu.Unlock()
+	}
+	if s.at.control() {
+		c.control = c.control[:0]
+	}
+	return true
+}
+
+// answerClose ends the session behind the peer's close frame. That counts as an ordinary leave, whatever code the peer chose,
+// and repeats no reason, which could be a token.
+func (s *Session) answerClose(payload []byte) {
+	if fault := closeFault(payload); fault != 0 {
+		s.Close(protocol.Refusal{Code: fault})
+		return
+	}
+	code := protocol.CloseNormal
+	if len(payload) >= 2 {
+		code = protocol.CloseCode(binary.BigEndian.Uint16(payload))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closeLocked(protocol.CloseNormal, closeFrame(code, ""))
+}
+
+// stamp notes that a whole frame has come.
+func (s *Session) stamp() { s.seen.Store(int64(s.a.now())) }
+
+// handle decodes a whole message and passes it on. One of whose frames is over its limit is refused.
+func (s *Session) handle(c *scratch, refusal *protocol.Refusal) {
 	switch {
 	case !s.unpack(c):
 		return
-	case err != nil || refusal != nil:
-		s.refuseFrame(c, err, refusal)
+	case c.err != nil || refusal != nil:
+		s.refuseFrame(c, refusal)
 		return
 	case !utf8.Valid(c.buf):
 		s.Close(protocol.Refusal{Code: protocol.CloseInvalidUTF8})
 		return
 	}
-	err = protocol.DecodeRequest(c.buf, &c.req)
+	err := protocol.DecodeRequest(c.buf, &c.req)
 	if s.seat == nil {
 		s.greet(&c.req, err)
 		return
@@ -205,10 +198,10 @@ func (s *Session) handle(c *scratch) {
 
 // refuseFrame answers a frame over its limit. Its id is worth the decoding, for each readable id is owed one answer; how
 // often that can be asked for is what the closing refusal is about.
-func (s *Session) refuseFrame(c *scratch, err *protocol.Error, refusal *protocol.Refusal) {
-	if err != nil {
+func (s *Session) refuseFrame(c *scratch, refusal *protocol.Refusal) {
+	if c.err != nil {
 		_ = protocol.DecodeRequest(c.buf, &c.req)
-		s.refuse(c.req.ID, err)
+		s.refuse(c.req.ID, c.err)
 	}
 	if refusal != nil {
 		s.Close(*refusal)

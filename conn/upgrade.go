@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// upgrade is the ResponseWriter handed to coder: its Hijack gives the session's decoder as the connection.
+// upgrade is the ResponseWriter handed to coder: its Hijack keeps the connection for the session and gives coder none.
 type upgrade struct {
 	http.ResponseWriter
 	s          *Session
@@ -32,7 +32,8 @@ func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	ahead, _ := rw.Reader.Peek(rw.Reader.Buffered())
 	u.s.attach(nc, append([]byte(nil), ahead...))
-	return u.s.dec.hijacked()
+	none := handshaken{}
+	return none, bufio.NewReadWriter(bufio.NewReaderSize(none, 0), bufio.NewWriterSize(none, 1)), nil
 }
 
 // attach gives the session its socket.
