@@ -105,6 +105,20 @@ func EventMID(event []byte) string {
 	return ""
 }
 
+// EventAuthor reads who said a danmaku event, and in which role; false when event is none.
+func EventAuthor(event []byte) (user string, role Role, ok bool) {
+	var e struct {
+		User User `json:"user"`
+	}
+	if EventMID(event) == "" || json.Unmarshal(event, &e) != nil {
+		return "", RoleViewer, false
+	}
+	if e.User.Role == "" {
+		e.User.Role = RoleViewer
+	}
+	return e.User.ID, e.User.Role, true
+}
+
 // AppendLike appends the event of a room's folded likes: delta since the last one shown, total of the room.
 func AppendLike(dst []byte, delta, total int64) []byte {
 	dst = append(dst, `{"ev":"like","delta":`...)

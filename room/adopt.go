@@ -17,6 +17,7 @@ type change struct {
 // told is what one user's sessions are told or closed with.
 type told struct {
 	user  string
+	below rank // it does not concern this rank and those above
 	event []byte
 	close *protocol.Refusal
 }
@@ -66,7 +67,9 @@ func (r *Room) replace(old, next *policy, c change) bool {
 	r.mu.Unlock()
 	for _, h := range hits {
 		for _, m := range h.members {
-			m.tell(h.told)
+			if rankOf(m.who.Load().Role) < h.below {
+				m.tell(h.told)
+			}
 		}
 	}
 	return true
@@ -92,23 +95,24 @@ func difference(id string, old, next *policy, now int64) change {
 	if !next.shows(old) {
 		c.events = append(c.events, protocol.AppendRoom(nil, next.state(id)))
 	}
-	for user, until := range next.muted {
-		if left, yes := in(next.muted, user, now); yes && old.muted[user] != until {
-			c.told = append(c.told, told{user: user, event: protocol.AppendMuted(nil, int((left+999)/1000))})
+	for user, s := range next.muted {
+		if left, yes := s.left(now); yes && old.muted[user] != s {
+			c.told = append(c.told, told{user: user, below: s.by, event: protocol.AppendMuted(nil, int((left+999)/1000))})
 		}
 	}
-	for user := range old.muted {
-		if _, yes := in(old.muted, user, now); !yes {
+	for user, s := range old.muted {
+		if _, yes := s.left(now); !yes {
 			continue
 		}
 		if _, still := next.muted[user]; !still {
-			c.told = append(c.told, told{user: user, event: protocol.AppendMuted(nil, 0)})
+			c.told = append(c.told, told{user: user, below: s.by, event: protocol.AppendMuted(nil, 0)})
 		}
 	}
-	for user := range next.banned {
-		_, before := in(old.banned, user, now)
-		if _, yes := in(next.banned, user, now); yes && !before {
-			c.told = append(c.told, told{user: user, close: &protocol.Refusal{Code: protocol.CloseForbidden, Detail: "banned"}})
+	for user, s := range next.banned {
+		was, known := old.banned[user]
+		_, before := was.left(now)
+		if _, yes := s.left(now); yes && !(known && before && was.by >= s.by) {
+			c.told = append(c.told, told{user: user, below: s.by, close: &protocol.Refusal{Code: protocol.CloseForbidden, Detail: "banned"}})
 		}
 	}
 	return c

@@ -1,6 +1,7 @@
 package room
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"liveroom/limit"
@@ -9,8 +10,9 @@ import (
 
 // command is what passes between nodes and leaves no state. On the bus it is JSON.
 type command struct {
-	Kick     string `json:"kick,omitempty"`     // a user
-	Announce string `json:"announce,omitempty"` // a clean text
+	Kick     string        `json:"kick,omitempty"`     // a user
+	Role     protocol.Role `json:"role,omitempty"`     // of who kicks: nobody of that rank or above is
+	Announce string        `json:"announce,omitempty"` // a clean text
 }
 
 // command sends c to the room on every node.
@@ -46,7 +48,11 @@ func (r *Room) obey(message []byte) {
 		r.addLocked(protocol.ClassControl, announcement, 0)
 	}
 	r.mu.Unlock()
+	below := rankOf(cmp.Or(c.Role, protocol.RoleHost))
 	for _, m := range kicked {
+		if rankOf(m.who.Load().Role) >= below {
+			continue
+		}
 		m.session.Close(protocol.Refusal{Code: protocol.CloseKicked})
 	}
 }

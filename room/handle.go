@@ -142,14 +142,14 @@ func (r *Room) barred(p *policy, by *Speaker, op protocol.Op) *protocol.Error {
 	if len(p.muted)+len(p.banned) > 0 {
 		now = r.hub.cfg.Now().UnixMilli()
 	}
-	if left, yes := in(p.banned, by.who.User, now); yes {
+	if left, yes := p.banned.in(by.who, now); yes {
 		return sanctionedFor(protocol.ReasonBanned, left)
 	}
 	if p.Closed {
 		return &protocol.Error{Reason: protocol.ReasonRoomClosed}
 	}
 	if op == protocol.OpDanmaku {
-		if left, yes := in(p.muted, by.who.User, now); yes {
+		if left, yes := p.muted.in(by.who, now); yes {
 			return sanctionedFor(protocol.ReasonMuted, left)
 		}
 	}

@@ -43,6 +43,7 @@ func (h *Hub) Join(ctx context.Context, j JoinRequest) (*Member, *protocol.Refus
 	}
 	m.expireAt(j.Who.Expires)
 	j.Session.Open(r.welcome(ctx, m, &j, v))
+	r.remember(ctx, &j.Who)
 	return m, nil
 }
 
@@ -77,7 +78,7 @@ type view struct {
 // admit asks the gate and seats the member.
 func (r *Room) admit(j *JoinRequest) (*Member, view, *protocol.Error) {
 	h := r.hub
-	if left, yes := in(r.policy.Load().banned, j.Who.User, h.cfg.Now().UnixMilli()); yes {
+	if left, yes := r.policy.Load().banned.in(&j.Who, h.cfg.Now().UnixMilli()); yes {
 		return nil, view{}, sanctionedFor(protocol.ReasonBanned, left)
 	}
 	u, p, err := h.seat(r, j.Who.User)

@@ -115,9 +115,12 @@ func (m *Member) expireAt(at time.Time) {
 
 // expire closes the session unless its token was refreshed in this very moment.
 func (m *Member) expire() {
-	if now := m.room.hub.cfg.Now(); !now.Before(m.who.Load().Expires) {
-		m.session.Close(protocol.Refusal{Code: protocol.CloseToken, Detail: "expired"})
+	at := m.who.Load().Expires
+	if m.room.hub.cfg.Now().Before(at) { // also when the wall clock was set back meanwhile: the timer does not follow it
+		m.expireAt(at)
+		return
 	}
+	m.session.Close(protocol.Refusal{Code: protocol.CloseToken, Detail: "expired"})
 }
 
 // Leave takes the member out of the room. Only the first call does anything.

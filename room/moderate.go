@@ -11,21 +11,19 @@ import (
 	"liveroom/protocol"
 )
 
-// mayModerate reports whether a role decides over a room. The token's list of rooms is the wiring's to check.
-func mayModerate(role protocol.Role) bool {
-	return role == protocol.RoleHost || role == protocol.RoleModerator || role == protocol.RoleAdmin
-}
-
 // moderate does what a host or moderator asks. It returns once the change is stored, and so holds on every node and
 // over restarts, or, for kick and announce, once it is on its way to every node.
 func (r *Room) moderate(ctx context.Context, by *Speaker, req *protocol.Request) protocol.Ack {
-	if !mayModerate(by.who.Role) {
-		return protocol.Refuse(req.ID, &protocol.Error{Reason: protocol.ReasonForbidden})
+	err := r.barsModerator(by.who)
+	if err == nil {
+		err = r.outranked(by.who, req)
 	}
-	var err *protocol.Error
+	if err != nil {
+		return protocol.Refuse(req.ID, err)
+	}
 	switch req.Action {
 	case protocol.ActionKick:
-		err = r.command(command{Kick: req.User})
+		err = r.command(command{Kick: req.User, Role: by.who.Role})
 	case protocol.ActionAnnounce:
 		var text string
 		if text, err = protocol.CleanText(req.Text, r.hub.cfg.MaxText); err == nil {
@@ -48,7 +46,7 @@ func (r *Room) moderate(ctx context.Context, by *Speaker, req *protocol.Request)
 
 // amend writes one action into the settings. now is Unix ms.
 func (r *Room) amend(s *stored, now int64, by *Speaker, req *protocol.Request) *protocol.Error {
-	mine := Sanction{User: req.User, By: by.who.User, Reason: clipReason(req.Reason)}
+	mine := Sanction{User: req.User, By: by.who.User, Role: by.who.Role, Reason: clipReason(req.Reason)}
 	if req.Seconds > 0 {
 		mine.Until = now + int64(req.Seconds)*1000
 	}

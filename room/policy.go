@@ -1,6 +1,7 @@
 package room
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -23,6 +24,7 @@ type stored struct {
 	Mutes    []Sanction      `json:"mutes,omitempty"`
 	Bans     []Sanction      `json:"bans,omitempty"`
 	Deleted  []deletion      `json:"deleted,omitempty"`
+	Staff    []standing      `json:"staff,omitempty"` // who has been here as more than a viewer
 }
 
 // Sanction is a mute or a ban of a room.
@@ -31,6 +33,8 @@ type Sanction struct {
 	Until  int64  `json:"until,omitempty"` // Unix ms; 0: for ever
 	By     string `json:"by,omitempty"`
 	Reason string `json:"reason,omitempty"`
+	// Role is that of who made it, above which it has no effect; "" of one that was made before roles were kept: host.
+	Role protocol.Role `json:"role,omitempty"`
 }
 
 // deletion keeps a message from coming back out of the recent ones.
@@ -43,7 +47,7 @@ func (s Sanction) over(now int64) bool { return s.Until != 0 && s.Until <= now }
 
 // clone returns a copy whose lists can be changed.
 func (s stored) clone() stored {
-	s.Mutes, s.Bans, s.Deleted = slices.Clone(s.Mutes), slices.Clone(s.Bans), slices.Clone(s.Deleted)
+	s.Mutes, s.Bans, s.Deleted, s.Staff = slices.Clone(s.Mutes), slices.Clone(s.Bans), slices.Clone(s.Deleted), slices.Clone(s.Staff)
 	return s
 }
 
@@ -62,8 +66,8 @@ func (s *stored) prune(now, keep int64) {
 type policy struct {
 	stored
 	revision uint64
-	muted    map[string]int64 // user to the mute's end, Unix ms, 0 for ever
-	banned   map[string]int64
+	muted    sanctions
+	banned   sanctions
 	deleted  map[string]struct{}
 }
 
@@ -86,24 +90,40 @@ func parsePolicy(value []byte, revision uint64) (*policy, error) {
 	return p, nil
 }
 
-func byUser(list []Sanction) map[string]int64 {
-	m := make(map[string]int64, len(list))
+// sanctions are mutes or bans by their user.
+type sanctions map[string]sanction
+
+// sanction is what a [Sanction] means to its user.
+type sanction struct {
+	until int64 // Unix ms, 0 for ever
+	by    rank  // it has no effect on this rank and those above
+}
+
+func byUser(list []Sanction) sanctions {
+	m := make(sanctions, len(list))
 	for _, s := range list {
-		m[s.User] = s.Until
+		m[s.User] = sanction{s.Until, rankOf(cmp.Or(s.Role, protocol.RoleHost))}
 	}
 	return m
 }
 
-// in reports whether the user is in the list at an instant, and for how many ms yet; 0: for ever.
-func in(list map[string]int64, user string, now int64) (left int64, yes bool) {
-	until, ok := list[user]
-	switch {
-	case !ok || until != 0 && until <= now:
-		return 0, false
-	case until == 0:
-		return 0, true
+// in reports whether somebody is sanctioned at an instant, and for how many ms yet; 0: for ever.
+func (l sanctions) in(who *Identity, now int64) (left int64, yes bool) {
+	if s, ok := l[who.User]; ok && rankOf(who.Role) < s.by {
+		return s.left(now)
 	}
-	return until - now, true
+	return 0, false
+}
+
+// left is how many ms the sanction lasts yet, 0 for ever, and whether it does.
+func (s sanction) left(now int64) (left int64, lasts bool) {
+	switch {
+	case s.until == 0:
+		return 0, true
+	case s.until <= now:
+		return 0, false
+	}
+	return s.until - now, true
 }
 
 // state is what viewers know of the room, without the counts.

@@ -62,6 +62,9 @@ func (a *API) putRoom(w http.ResponseWriter, r *http.Request, c call) {
 		return
 	}
 	a.withRoom(w, r, c, nil, func(rm *room.Room) *protocol.Error {
+		if err := rm.MayModerate(room.Identity{User: c.User, Role: c.Role}); err != nil {
+			return err
+		}
 		if err := s.apply(r, rm); err != nil {
 			return err
 		}
