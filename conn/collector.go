@@ -57,6 +57,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	counter(descUpgrades, m.upgrades.turnedAway.Load(), "turned_away")
 	counter(descUpgrades, m.upgrades.badRequest.Load(), "bad_request")
 	counter(descUpgrades, m.upgrades.unavailable.Load(), "unavailable")
+	counter(descUpgrades, m.upgrades.origin.Load(), "origin")
 }
 
 // sum adds one counter up over the stripes.

@@ -24,7 +24,7 @@ type Metrics struct {
 }
 
 // upgrades counts the answers to handshakes.
-type upgrades struct{ accepted, turnedAway, badRequest, unavailable atomic.Uint64 }
+type upgrades struct{ accepted, turnedAway, badRequest, unavailable, origin atomic.Uint64 }
 
 // closeVanished stands for sockets that ended without a close frame (RFC 6455, section 7.4.1).
 const closeVanished = protocol.CloseCode(1006)

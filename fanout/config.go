@@ -129,7 +129,7 @@ func (c Config) Validate() error {
 	fault := func(field, format string, args ...any) {
 		faults = append(faults, fmt.Errorf("fanout: %s: %s", field, fmt.Sprintf(format, args...)))
 	}
-	if !protocol.ValidUser(c.NodeID) {
+	if !protocol.ValidID(c.NodeID) {
 		fault("NodeID", "want 1 to 64 of A-Z a-z 0-9 _ . : @ -, have %q", c.NodeID)
 	}
 	if len(c.URLs) == 0 && c.DataDir == "" {

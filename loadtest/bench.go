@@ -79,7 +79,11 @@ func (b *bench) open(ctx context.Context) error {
 	if b.readers, err = newReaders(o.readers, o.seed, encrypted); err != nil {
 		return err
 	}
-	b.sampler = newSampler(o.admins, o.pids)
+	token, err := b.tokens.admin()
+	if err != nil {
+		return err
+	}
+	b.sampler = newSampler(o.admins, o.pids, token)
 	b.result.sampling = b.sampler.began
 	b.result.Environment = environment(ctx, b.sampler)
 	return b.sampler.start(ctx)

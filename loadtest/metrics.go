@@ -13,10 +13,13 @@ import (
 )
 
 // metricsClient reads a node's admin listener.
-type metricsClient struct{ http *http.Client }
+type metricsClient struct {
+	http  *http.Client
+	token string // of an admin; "" for none
+}
 
 func newMetricsClient() *metricsClient {
-	return &metricsClient{&http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
+	return &metricsClient{http: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
 }
 
 // scrape returns the metrics of one node: those with labels under name{labels} as written, and summed up under the bare
@@ -96,6 +99,9 @@ func (c *metricsClient) do(ctx context.Context, method, url string) (io.ReadClos
 	req, err := http.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil {
 		return nil, err
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {

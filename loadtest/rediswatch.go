@@ -42,7 +42,7 @@ const watchEvery = 500 * time.Millisecond
 
 // newRedisWatch asks the nodes behind the admin addresses, and the Redis that this tool has started, if it has.
 func newRedisWatch(admins []string, redis *child, redisURL string) *redisWatch {
-	w := &redisWatch{client: &metricsClient{&http.Client{Timeout: watchEvery, Transport: &http.Transport{DisableKeepAlives: true}}},
+	w := &redisWatch{client: &metricsClient{http: &http.Client{Timeout: watchEvery, Transport: &http.Transport{DisableKeepAlives: true}}},
 		admins: append([]string(nil), admins...), last: map[string]RedisCalls{}}
 	if u, err := url.Parse(redisURL); err == nil && redis != nil {
 		w.address = u.Host

@@ -50,8 +50,10 @@ type usage struct {
 	machine      float64 // all processes; 0 where it can't be known
 }
 
-func newSampler(admins []string, pids []int) *sampler {
+// newSampler watches nodes; token is an admin's, "" for none.
+func newSampler(admins []string, pids []int, token string) *sampler {
 	s := &sampler{client: newMetricsClient(), began: time.Now()}
+	s.client.token = token
 	for i := range max(len(admins), len(pids)) {
 		var w watched
 		if i < len(admins) {

@@ -24,6 +24,11 @@ func (m *minter) token(i int) (string, error) {
 	return m.sign(jwt.MapClaims{"sub": m.user(i), "name": fmt.Sprintf("Viewer %d", i), "role": string(protocol.RoleViewer)})
 }
 
+// admin may call the operators' part of a server; "" without a secret.
+func (m *minter) admin() (string, error) {
+	return m.sign(jwt.MapClaims{"sub": m.prefix + "admin", "role": string(protocol.RoleAdmin)})
+}
+
 func (m *minter) sign(claims jwt.MapClaims) (string, error) {
 	if len(m.secret) == 0 {
 		return "", nil

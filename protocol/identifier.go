@@ -3,10 +3,15 @@ package protocol
 import (
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
-// MaxIdentifier is the longest identifier of any kind, in bytes.
-const MaxIdentifier = 64
+// Lengths in bytes of the longest id of a room, gift, message, node or client, and of a user, whom others name.
+const (
+	MaxIdentifier = 64
+	MaxUser       = 255
+)
 
 // GuestPrefix begins the id of every guest and of nobody else.
 const GuestPrefix = "guest-"
@@ -14,8 +19,22 @@ const GuestPrefix = "guest-"
 // ValidRoom reports whether s may name a room or a gift: [A-Za-z0-9_-]{1,64}.
 func ValidRoom(s string) bool { return validIdentifier(s, false) }
 
-// ValidUser reports whether s may name a user or be a client's own id: [A-Za-z0-9_.:@-]{1,64}.
-func ValidUser(s string) bool { return validIdentifier(s, true) }
+// ValidID reports whether s may be a client's own id: [A-Za-z0-9_.:@-]{1,64}.
+func ValidID(s string) bool { return validIdentifier(s, true) }
+
+// ValidUser reports whether s may name a user: 1 to 255 bytes of printable text, as identity providers write their sub
+// (OpenID Connect Core, section 2). Printable is what Go's unicode.IsPrint says: no control or formatting character.
+func ValidUser(s string) bool {
+	if len(s) == 0 || len(s) > MaxUser || !utf8.ValidString(s) {
+		return false
+	}
+	for _, r := range s {
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
+			return false
+		}
+	}
+	return true
+}
 
 func validIdentifier(s string, wide bool) bool {
 	if len(s) == 0 || len(s) > MaxIdentifier {
@@ -41,17 +60,24 @@ func CheckRoom(field, s string) *Error {
 	return BadField(field, "1 to 64 of A-Z a-z 0-9 _ -", s)
 }
 
-// CheckUser returns nil for a valid user or client id and otherwise a bad_request that names the field.
-func CheckUser(field, s string) *Error {
-	if ValidUser(s) {
+// CheckID returns nil for a valid client's id and otherwise a bad_request that names the field.
+func CheckID(field, s string) *Error {
+	if ValidID(s) {
 		return nil
 	}
 	return BadField(field, "1 to 64 of A-Z a-z 0-9 _ . : @ -", s)
 }
 
+// CheckUser returns nil for a valid user and otherwise a bad_request that names the field.
+func CheckUser(field, s string) *Error {
+	if ValidUser(s) {
+		return nil
+	}
+	return BadField(field, "1 to 255 bytes of printable text", s)
+}
+
 // Token escapes any identifier into one token that is safe in a NATS subject, a key-value key, a message id and a
-// Redis key. Bytes other than [A-Za-z0-9_-] become "=XX"; since "=" is no byte of an identifier, the escaping is
-// one to one.
+// Redis key. Bytes other than [A-Za-z0-9_-] become "=XX", "=" among them, so that the escaping is one to one.
 func Token(s string) string {
 	clean := true
 	for i := 0; i < len(s) && clean; i++ {

@@ -55,15 +55,15 @@ type Cursor struct {
 func DecodeRequest(frame []byte, r *Request) *Error {
 	*r = Request{Count: 1}
 	if err := json.Unmarshal(frame, r); err != nil {
-		if !ValidUser(r.ID) {
+		if !ValidID(r.ID) {
 			r.ID = ""
 		}
 		return decodeError(err)
 	}
-	if r.ID != "" && !ValidUser(r.ID) {
+	if r.ID != "" && !ValidID(r.ID) {
 		bad := r.ID
 		r.ID = ""
-		return CheckUser("id", bad)
+		return CheckID("id", bad)
 	}
 	return r.check()
 }
@@ -97,7 +97,7 @@ func kind(k string) string {
 // catalogue, both by the room.
 func (r *Request) check() *Error {
 	if r.ID == "" && r.Op != OpPing {
-		return CheckUser("id", r.ID)
+		return CheckID("id", r.ID)
 	}
 	switch r.Op {
 	case OpHello:

@@ -95,7 +95,7 @@ func FuzzDecodeRequest(f *testing.F) {
 		if err != nil && (err.Reason != ReasonBadRequest || err.Detail == "") {
 			t.Fatalf("%v", err)
 		}
-		if r.ID != "" && !ValidUser(r.ID) {
+		if r.ID != "" && !ValidID(r.ID) {
 			t.Fatalf("id %q", r.ID)
 		}
 		if err == nil && r.ID == "" && r.Op != OpPing {

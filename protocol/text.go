@@ -33,13 +33,23 @@ func CleanText(s string, maxGraphemes int) (string, *Error) {
 	return clean("text", s, maxGraphemes, MaxTextBytes)
 }
 
-// CleanName is [CleanText] for a display name from a token. A name that can't be shown becomes fallback, since its owner
-// can't mend it in the page.
+// CleanName is [CleanText] for a display name from a token. A name that can't be shown becomes fallback, the user's id,
+// since its owner can't mend it in the page; of a long one the beginning.
 func CleanName(s, fallback string) string {
 	if name, err := clean("name", s, MaxNameGraphemes, MaxNameBytes); err == nil {
 		return name
 	}
-	return fallback
+	if len(fallback) <= MaxIdentifier {
+		return fallback
+	}
+	short, n := 0, 0
+	for g := graphemes.FromString(fallback); n < MaxNameGraphemes-1 && g.Next() && short+len(g.Value()) <= MaxNameBytes; n++ {
+		short += len(g.Value())
+	}
+	if short == len(fallback) {
+		return fallback
+	}
+	return fallback[:short] + "…"
 }
 
 func clean(field, s string, maxGraphemes, maxBytes int) (string, *Error) {

@@ -72,7 +72,7 @@ func TestComeBack(t *testing.T) {
 
 // TestTokenIsOneToOne: two identifiers never share a token, and a token is safe in subjects and keys.
 func TestTokenIsOneToOne(t *testing.T) {
-	id := rapid.StringMatching(`[A-Za-z0-9_.:@-]{1,64}`)
+	id := rapid.StringMatching(`[A-Za-z0-9_.:@|=%/李é -]{1,40}`)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := id.Draw(t, "a"), id.Draw(t, "b")
 		if !ValidUser(a) {
@@ -90,8 +90,14 @@ func TestTokenIsOneToOne(t *testing.T) {
 func TestIdentifiers(t *testing.T) {
 	for s, want := range map[string][2]bool{"a": {true, true}, "a.b": {false, true}, "": {false, false}, "a b": {false, false},
 		strings.Repeat("x", 64): {true, true}, strings.Repeat("x", 65): {false, false}, "房": {false, false}, "u:1@x": {false, true}, "a*": {false, false}} {
-		if ValidRoom(s) != want[0] || ValidUser(s) != want[1] {
-			t.Errorf("%q: %v %v", s, ValidRoom(s), ValidUser(s))
+		if ValidRoom(s) != want[0] || ValidID(s) != want[1] {
+			t.Errorf("%q: %v %v", s, ValidRoom(s), ValidID(s))
+		}
+	}
+	for s, want := range map[string]bool{"auth0|5f7c": true, "a b": true, "房": true, strings.Repeat("x", 255): true, "https://id.test/u?x=1": true,
+		"": false, strings.Repeat("x", 256): false, "a\nb": false, "a\u202eb": false, "a\u200bb": false, "\xff": false, "\ufffd": false} {
+		if ValidUser(s) != want {
+			t.Errorf("user %q: %v", s, ValidUser(s))
 		}
 	}
 }
@@ -100,7 +106,7 @@ func TestMIDsAreUniqueAndShort(t *testing.T) {
 	m, seen := NewMIDs(), map[string]bool{}
 	for range 100_000 {
 		id := m.Next()
-		if len(id) != 11 || !ValidUser(id) || seen[id] {
+		if len(id) != 11 || !ValidID(id) || seen[id] {
 			t.Fatalf("%q", id)
 		}
 		seen[id] = true

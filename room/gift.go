@@ -19,7 +19,7 @@ type pendingGift struct {
 // gift admits one gift and stores it.
 func (r *Room) gift(ctx context.Context, now limit.Instant, by *Speaker, req *protocol.Request, e *answer) protocol.Ack {
 	if req.ID == "" {
-		return protocol.Refuse(req.ID, protocol.CheckUser("id", req.ID))
+		return protocol.Refuse(req.ID, protocol.CheckID("id", req.ID))
 	}
 	kind, ok := r.hub.catalogue[req.Gift]
 	if !ok {

@@ -130,6 +130,9 @@ func (r *Room) change(ctx context.Context, edit func(s *stored, now int64) *prot
 			r.hub.troubled("settings do not encode", r.id, err)
 			return &protocol.Error{Reason: protocol.ReasonInternal}
 		}
+		if len(value) > maxSettings {
+			return &protocol.Error{Reason: protocol.ReasonUnavailable, Detail: "the room's lists are full"}
+		}
 		revision, err := r.hub.bus.PutSettings(ctx, r.id, value, p.revision)
 		switch {
 		case err == nil:

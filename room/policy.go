@@ -9,10 +9,11 @@ import (
 	"liveroom/protocol"
 )
 
-// Bounds of what moderators can leave behind in a room. They keep a room's settings under 400 KB.
+// Bounds of what moderators can leave behind in a room.
 const (
-	maxSanctions = 1000 // mutes and bans, each
-	maxDeleted   = 300  // deletions remembered, the newest
+	maxSettings  = 512 << 10 // bytes of all of it, half of what a NATS message holds
+	maxSanctions = 1000      // mutes and bans, each
+	maxDeleted   = 300       // deletions remembered, the newest
 )
 
 // stored is a room's settings as the bus keeps them, in JSON.

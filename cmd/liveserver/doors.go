@@ -31,7 +31,7 @@ func (n *node) newcomers() func() (retry time.Duration, ok bool) {
 
 // openDoors makes what people come in by: sockets, pages, API.
 func (n *node) openDoors(certificate *tls.Config, reg *prometheus.Registry) error {
-	pages, err := site.New(web.Demo(), web.Client())
+	pages, err := site.New(web.Demo(), web.Client(), n.cfg.AllowedOrigins())
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (n *node) openDoors(certificate *tls.Config, reg *prometheus.Registry) erro
 		return err
 	}
 	n.acceptor, err = conn.NewAcceptor(conn.Config{
-		Origins: n.cfg.Origins, MaxSessions: n.cfg.Sessions.Max,
+		Origins: n.cfg.AllowedOrigins(), MaxSessions: n.cfg.Sessions.Max,
 		HelloTimeout: n.cfg.Sessions.HelloTimeout, Heartbeat: n.cfg.Sessions.Heartbeat, WriteTimeout: n.cfg.Sessions.WriteTimeout,
 		PongTimeout: min(maxPongTimeout, n.cfg.Sessions.Heartbeat), ClientAddr: clientAddr, Ready: n.newcomers(), Admit: arrivals.admit, Meter: newFrameMeter(n.gate, reg),
 		Deflate: n.deflates(), Metrics: n.sockets, Logger: n.log,
@@ -56,13 +56,13 @@ func (n *node) openDoors(certificate *tls.Config, reg *prometheus.Registry) erro
 	}
 	calls := api.New(api.Config{
 		Hub: n.hub, Ledger: n.fabric, Audit: auditTrail{n.fabric}, Revoker: n.fabric, Tokens: n.tokens, Gate: n.gate, ClientAddr: clientAddr, Create: created.admit,
-		Origins: n.cfg.Origins, Guests: n.cfg.Auth.Guests, Book: n.book, Preview: n.preview, Guard: func() any { return n.guard.Watching() }, Networks: arrivals.acquire,
+		Origins: n.cfg.AllowedOrigins(), Guests: n.cfg.Auth.Guests, Book: n.book, Preview: n.preview, Guard: func() any { return n.guard.Watching() }, Networks: arrivals.acquire,
 		Nodes: nodes, Log: n.log,
 	})
 	if err := n.answerNodes(calls); err != nil {
 		return err
 	}
 	n.main = viewerServer(pages, calls, n.acceptor, certificate, n.log)
-	n.admin = adminServer(pages, calls, n.health, reg, n.log)
+	n.admin = adminServer(n.cfg, pages, calls, n.health, reg, n.log)
 	return nil
 }

@@ -51,7 +51,7 @@ func (l *lobby) Hello(ctx context.Context, s *conn.Session, r *protocol.Request)
 	}
 	m, refusal := l.hub.Join(ctx, room.JoinRequest{
 		Session: s, SessionID: s.ID(), Order: s.Order(), Deflates: s.Deflates(), Conn: s.Subject(), Addr: s.Addr(), Networks: networks, Lang: s.Lang(),
-		Hello: r, Who: identityOf(who), GuestToken: guestToken,
+		Hello: r, Who: identityOf(who, l.tokens.Leeway()), GuestToken: guestToken,
 		Create: func() *protocol.Error { return l.created.admit(s.Addr()) },
 	})
 	if refusal != nil {
@@ -76,6 +76,9 @@ func (l *lobby) identify(signed string) (who token.Identity, guestToken string, 
 		return who, guestToken, nil
 	}
 	who, err := l.tokens.Verify(signed)
+	if retry, later := token.RetryAfter(err); later {
+		return who, "", &protocol.Refusal{Code: protocol.CloseOverloaded, Reconnect: limit.Jitter(retry), Detail: err.Error()}
+	}
 	if err == nil && who.Guest && !l.guests {
 		return who, "", &protocol.Refusal{Code: protocol.CloseToken, Detail: "guests are not admitted"}
 	}
@@ -92,19 +95,24 @@ func (l *lobby) identify(signed string) (who token.Identity, guestToken string, 
 func (n *node) verify(roomID, signed string) (room.Identity, *protocol.Error) {
 	who, err := n.tokens.Verify(signed)
 	if err != nil {
-		return room.Identity{}, &protocol.Error{Reason: protocol.ReasonUnauthenticated, Detail: "token: " + err.Error()}
+		return room.Identity{}, unverified(err)
 	}
 	if !who.Allows(roomID) {
 		return room.Identity{}, &protocol.Error{Reason: protocol.ReasonForbidden, Detail: "token: for other rooms"}
 	}
-	return identityOf(who), nil
+	return identityOf(who, n.tokens.Leeway()), nil
 }
 
-// identityOf is who a token names, as a room knows somebody. The socket outlives the token by expiryGrace, in which a
-// client can still refresh it.
-func identityOf(i token.Identity) room.Identity {
-	return room.Identity{User: i.User, Name: i.Name, Role: i.Role, Expires: i.Expires.Add(expiryGrace), Proof: proofOf(i.ID)}
+// identityOf is who a token names, as a room knows somebody. The socket outlives the token by the leeway that the clocks of
+// platform and server are given when a token is verified; meanwhile a client can still refresh it.
+func identityOf(i token.Identity, leeway time.Duration) room.Identity {
+	return room.Identity{User: i.User, Name: i.Name, Role: i.Role, Expires: i.Expires.Add(leeway), Proof: proofOf(i.ID)}
 }
 
-// expiryGrace equals the leeway that the clocks of platform and server are given when a token is verified.
-const expiryGrace = 2 * time.Second
+// unverified is why a token that was offered is not taken: what can't be judged now is no verdict.
+func unverified(err error) *protocol.Error {
+	if retry, later := token.RetryAfter(err); later {
+		return &protocol.Error{Reason: protocol.ReasonUnavailable, RetryAfter: limit.Jitter(retry), Detail: err.Error()}
+	}
+	return &protocol.Error{Reason: protocol.ReasonUnauthenticated, Detail: "token: " + err.Error()}
+}

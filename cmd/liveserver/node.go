@@ -81,7 +81,7 @@ func start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *node, e
 	if err != nil {
 		return nil, err
 	}
-	if n.tokens, err = token.NewAuthority(background, token.Config{Secret: secret, JWKSURL: cfg.Auth.JWKSURL, Revoked: &n.revoked}, log); err != nil {
+	if n.tokens, err = newAuthority(background, cfg, token.Config{Secret: secret, JWKSURL: cfg.Auth.JWKSURL, Revoked: &n.revoked}, log); err != nil {
 		return nil, err
 	}
 	if err = n.openRooms(ctx, seed, reg); err != nil {

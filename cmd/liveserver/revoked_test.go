@@ -56,7 +56,7 @@ func TestRevokedSocketsAreCutOnAllNodes(t *testing.T) {
 	<-second.C
 	join(t, three.url, "demo", tokenFor(t, dir, "-sub", "ann"))
 
-	for _, body := range []string{`{}`, `{"user":"a","token_id":"b"}`, `{"user":"a b"}`, `{"token":"x"}`} {
+	for _, body := range []string{`{}`, `{"user":"a","token_id":"b"}`, `{"user":"a\nb"}`, `{"token":"x"}`} {
 		if res := revoke(body); res.status != 400 {
 			t.Errorf("%s: %v", body, res)
 		}

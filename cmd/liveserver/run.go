@@ -15,6 +15,9 @@ import (
 // find a misspelt variable.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ []string) error {
 	command := "serve"
+	if len(args) == 1 && strings.TrimLeft(args[0], "-") == "version" {
+		command, args = "version", nil
+	}
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		command, args = args[0], args[1:]
 	}
@@ -31,7 +34,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 	case "help":
 		err = config.ErrHelp
 	default:
-		return config.Faults{{Path: "command", Allowed: "serve, token, check or version", Received: fmt.Sprintf("%q", command)}}
+		return config.Fault{Path: "command", Sentence: fmt.Sprintf("there is no command %q: it is serve, token, check or version (liveserver -help)", command)}
 	}
 	if errors.Is(err, config.ErrHelp) {
 		if command == "token" {

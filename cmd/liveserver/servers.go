@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"liveroom/internal/api"
+	"liveroom/internal/config"
 	"liveroom/internal/site"
 )
 
@@ -44,18 +45,19 @@ func viewerServer(pages *site.Site, calls *api.API, sockets http.Handler, certif
 	return s
 }
 
-// adminServer serves the operators' page and API, metrics, health and profiles.
-func adminServer(pages *site.Site, calls *api.API, h *health, reg *prometheus.Registry, log *slog.Logger) *http.Server {
+// adminServer serves the operators' page and API, metrics, health and profiles. The command line is no profile here: it may
+// hold a secret.
+func adminServer(cfg config.Config, pages *site.Site, calls *api.API, h *health, reg *prometheus.Registry, log *slog.Logger) *http.Server {
 	mux := http.NewServeMux()
 	pages.Admin(mux)
 	h.register(mux)
 	mux.Handle("/api/", calls.Handler())
 	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelError)}))
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	mux.HandleFunc("POST /debug/free", freeMemory)
-	return newHTTPServer(mux, profileTimeout, log)
+	mux.Handle("POST /debug/free", calls.ForAdmins(http.HandlerFunc(freeMemory)))
+	guarded := site.Operators{Addr: cfg.AdminAddr, Hosts: cfg.AdminHosts, Origins: cfg.AllowedOrigins(), Scraped: []string{"/healthz", "/readyz", "/metrics"}}.Guard(mux)
+	return newHTTPServer(guarded, profileTimeout, log)
 }

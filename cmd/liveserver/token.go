@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"strings"
 	"time"
@@ -30,7 +31,11 @@ func printToken(ctx context.Context, args []string, stdout io.Writer, environ []
 	if err != nil {
 		return err
 	}
-	authority, err := newAuthority(ctx, cfg, "", slog.New(slog.DiscardHandler))
+	secret, err := runningSecret(cfg)
+	if err != nil {
+		return err
+	}
+	authority, err := newAuthority(ctx, cfg, token.Config{Secret: secret}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -42,7 +47,7 @@ func printToken(ctx context.Context, args []string, stdout io.Writer, environ []
 	if errors.Is(err, token.ErrClaims) {
 		return config.Fault{
 			Path:     "token",
-			Allowed:  "a -sub of A-Z a-z 0-9 _ . : @ - that is no guest's, a known -role, -rooms for a host or moderator, a -ttl above 0",
+			Allowed:  "a printable -sub that is no guest's, a known -role, -rooms for a host or moderator, a -ttl above 0",
 			Received: err.Error(),
 		}
 	}
@@ -56,7 +61,7 @@ func tokenUsage(w io.Writer) {
 	fmt.Fprint(w, `liveserver token prints a token, signed with the server's secret.
 
   -role viewer|host|moderator|service|admin   default viewer
-  -sub USER      the user's id, A-Z a-z 0-9 _ . : @ -; default: the role
+  -sub USER      the user's id, printable, at most 255 bytes; default: the role
   -name NAME     shown to others; default: the id
   -rooms A,B     rooms of a host or moderator, '*' for all
   -ttl DURATION  how long it is good for, default 12h
@@ -66,14 +71,23 @@ All settings: liveserver -help.
 `)
 }
 
-// newAuthority makes the authority over tokens; without a configured secret it keeps one in the data directory. jwks is
-// the key set to verify by, "" for none.
-func newAuthority(ctx context.Context, cfg config.Config, jwks string, log *slog.Logger) (*token.Authority, error) {
-	secret, err := ownSecret(cfg)
-	if err != nil {
-		return nil, err
+// newAuthority makes the authority over tokens as it is configured.
+func newAuthority(ctx context.Context, cfg config.Config, c token.Config, log *slog.Logger) (*token.Authority, error) {
+	c.Issuer, c.Audience, c.Leeway = cfg.Auth.Issuer, cfg.Auth.Audience, cfg.Auth.Leeway
+	return token.NewAuthority(ctx, c, log)
+}
+
+// runningSecret is the secret of the server that uses this configuration: one made here would sign for nobody.
+func runningSecret(cfg config.Config) (string, error) {
+	if cfg.Auth.Secret != "" {
+		return cfg.Auth.Secret, nil
 	}
-	return token.NewAuthority(ctx, token.Config{Secret: secret, JWKSURL: jwks}, log)
+	secret, err := token.ReadSecret(cfg.DataDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", config.Fault{Path: "data_dir", Sentence: fmt.Sprintf(
+			"there is no secret in %s to sign with: run this where the server runs, or say its -data-dir, its -config or LIVEROOM_AUTH_SECRET", cfg.DataDir)}
+	}
+	return secret, err
 }
 
 // ownSecret is the configured secret, else the data directory's.

@@ -218,7 +218,7 @@ func TestBadRequestsSayWhat(t *testing.T) {
 		{"POST", "/rooms/demo/danmaku", service, `{"user":{"id":"u"},"id":"1","text":"x","colour":"#fff"}`, 400, `"colour": allowed is a known field`},
 		{"POST", "/rooms/demo/danmaku", service, `{"id":"1","text":"x"}`, 400, "user: allowed is an object"},
 		{"POST", "/rooms/demo/danmaku", service, `{"user":{"id":"guest-1"},"id":"1","text":"x"}`, 400, "user.id: allowed is an id that does not begin with guest-"},
-		{"POST", "/rooms/demo/danmaku", service, `{"user":{"id":"a b"},"id":"1","text":"x"}`, 400, "user.id: allowed is 1 to 64"},
+		{"POST", "/rooms/demo/danmaku", service, `{"user":{"id":"a\nb"},"id":"1","text":"x"}`, 400, "user.id: allowed is 1 to 255"},
 		{"POST", "/rooms/demo/danmaku", service, `{"user":{"id":"u"},"text":"x"}`, 400, "id: allowed is 1 to 64"},
 		{"POST", "/rooms/demo/danmaku", service, `{"user":{"id":"u"},"id":"1","text":"x","mode":"side"}`, 400, "mode: allowed is scroll, top or bottom"},
 		{"POST", "/rooms/demo/danmaku", service, `{"user":{"id":"u"},"id":"1","text":5}`, 400, "text: allowed is a string; received number"},

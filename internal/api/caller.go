@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"liveroom/internal/token"
+	"liveroom/limit"
 	"liveroom/protocol"
 )
 
@@ -26,9 +27,31 @@ func (a *API) authenticate(r *http.Request) (caller, *protocol.Error) {
 	}
 	who, err := a.tokens.Verify(strings.TrimSpace(signed))
 	if err != nil {
+		if retry, later := token.RetryAfter(err); later {
+			return caller{}, &protocol.Error{Reason: protocol.ReasonUnavailable, RetryAfter: limit.Jitter(retry), Detail: err.Error()}
+		}
 		return caller{}, &protocol.Error{Reason: protocol.ReasonUnauthenticated, Detail: err.Error()}
 	}
 	return caller{Identity: who, known: true}, nil
+}
+
+// ForAdmins lets through whom next, which is none of the API's calls, is for: admins of the whole cluster.
+func (a *API) ForAdmins(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, err := a.authenticate(r)
+		switch {
+		case err != nil:
+		case !c.known:
+			err = &protocol.Error{Reason: protocol.ReasonUnauthenticated}
+		case !c.Administers():
+			err = &protocol.Error{Reason: protocol.ReasonForbidden}
+		}
+		if err != nil {
+			a.refuse(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // permission is who may make a call; room is "" for a call about no room in particular.
@@ -38,7 +61,7 @@ func speaks(c caller, room string) bool    { return c.known && c.Speaks() && c.A
 func moderates(c caller, room string) bool { return c.known && c.Moderates(room) }
 
 // administers is for what changes the whole cluster.
-func administers(c caller, _ string) bool { return c.known && c.Role == protocol.RoleAdmin }
+func administers(c caller, _ string) bool { return c.known && c.Administers() }
 
 // reads is for what no viewer sees: services, and whoever moderates the room.
 func reads(c caller, room string) bool { return speaks(c, room) || moderates(c, room) }

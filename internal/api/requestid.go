@@ -17,7 +17,7 @@ const requestIDHeader = "X-Request-Id"
 func withRequestID(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get(requestIDHeader)
-		if !protocol.ValidUser(id) {
+		if !protocol.ValidID(id) {
 			id = rand.Text()[:16]
 		}
 		w.Header().Set(requestIDHeader, id)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/netip"
+	"net/url"
 	"time"
 
 	"liveroom/protocol"
@@ -44,6 +45,7 @@ type Config struct {
 	TLS            TLS
 	Auth           Auth
 	Origins        []string
+	AdminHosts     []string
 	TrustedProxies []netip.Prefix
 	Rooms          Rooms
 	Gifts          []protocol.CatalogueGift
@@ -76,6 +78,9 @@ type NATSFiles struct {
 type Auth struct {
 	Secret     string
 	JWKSURL    string
+	Issuer     string        // what tokens must say in iss; "": anything
+	Audience   string        // the same of aud
+	Leeway     time.Duration // of the clock of who signs
 	Guests     bool
 	GuestGifts bool
 }
@@ -113,3 +118,13 @@ type Log struct {
 
 // Embedded reports whether NATS runs inside this process.
 func (c Config) Embedded() bool { return len(c.NATS) == 1 && c.NATS[0] == NATSEmbedded }
+
+// AllowedOrigins are the web origins whose pages may open sockets, call the API and load the client: those of origins, and
+// that of public_url.
+func (c Config) AllowedOrigins() []string {
+	u, err := url.Parse(c.PublicURL)
+	if err != nil || u.Host == "" {
+		return c.Origins
+	}
+	return append([]string{u.Scheme + "://" + u.Host}, c.Origins...)
+}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"regexp"
 	"sort"
 	"strings"
 )
@@ -12,10 +13,14 @@ type Fault struct {
 	Source   string // where the value was written: a file, a flag or a variable; "" when it is the default
 	Allowed  string
 	Received string
+	Sentence string // says it all instead of the others; "" for none
 }
 
-// Error is one line: the path, what is allowed, what was received and where.
+// Error is one line: the path, what is allowed, what was received and where. Passwords in URLs are not shown.
 func (f Fault) Error() string {
+	if f.Sentence != "" {
+		return Redact(f.Sentence)
+	}
 	s := f.Path + ": allowed is " + f.Allowed
 	if f.Received != "" {
 		s += "; received " + f.Received
@@ -23,8 +28,14 @@ func (f Fault) Error() string {
 	if f.Source != "" {
 		s += " (" + f.Source + ")"
 	}
-	return s
+	return Redact(s)
 }
+
+// userInfo matches what stands before the host of a URL.
+var userInfo = regexp.MustCompile(`://[^/?#@\s"]*@`)
+
+// Redact hides the users and passwords of all URLs in a text that people will read.
+func Redact(s string) string { return userInfo.ReplaceAllString(s, "://…@") }
 
 // Faults is every fault of one configuration, in the order of their paths. It is an error when it is not empty.
 type Faults []Fault

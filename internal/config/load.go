@@ -99,12 +99,35 @@ func (l *loader) flags(args []string, extra func(*flag.FlagSet)) (map[string]any
 	if err := set.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil, ErrHelp
 	} else if err != nil {
-		return nil, Faults{{Path: "flags", Allowed: "what liveserver -help lists", Received: err.Error()}}
+		return nil, Faults{{Path: "flags", Sentence: flagSentence(set, err)}}
 	}
 	if set.NArg() > 0 {
-		return nil, Faults{{Path: "arguments", Allowed: "flags, or one of serve, token, check, version", Received: quote(set.Arg(0))}}
+		return nil, Faults{{Path: "arguments", Sentence: fmt.Sprintf("%s is no flag, and no command can stand here: liveserver -help tells how to say it", quote(set.Arg(0)))}}
 	}
 	return out, nil
+}
+
+// flagSentence says in words what package flag says in its own.
+func flagSentence(set *flag.FlagSet, err error) string {
+	const see = "; liveserver -help lists them all"
+	text := err.Error()
+	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
+		var names []string
+		set.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+		if near := nearest(strings.ReplaceAll(name, ".", "-"), names); near != "" {
+			return "there is no flag -" + name + ", perhaps -" + near + " was meant" + see
+		}
+		return "there is no flag -" + name + see
+	}
+	if name, ok := strings.CutPrefix(text, "flag needs an argument: "); ok {
+		return "the flag " + name + " needs a value behind it" + see
+	}
+	if rest, ok := strings.CutPrefix(text, "invalid value "); ok {
+		value, name, _ := strings.Cut(rest, " for flag ")
+		name, why, _ := strings.Cut(name, ": ")
+		return "the flag " + name + " can't be " + value + ": " + why
+	}
+	return text + see
 }
 
 // serviceLink matches the variables that Kubernetes gives to every container beside a Service called liveroom or

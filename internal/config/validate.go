@@ -33,6 +33,11 @@ func (c Config) Validate() Faults {
 	v.pair("tls.cert", c.TLS.Cert, "tls.key", c.TLS.Key)
 	v.auth(c.Auth)
 	v.origins(c.Origins)
+	for _, h := range c.AdminHosts {
+		if h == "" || strings.ContainsAny(h, "/: ") {
+			v.add("admin_hosts", "names without scheme and port, such as ops.example.com", quote(h))
+		}
+	}
 	v.gifts(c.Gifts)
 	v.numbers(c)
 	v.oneOf("limits.source", c.Limits.Source, SourceFile, SourceCluster)
@@ -128,6 +133,11 @@ func (v *validator) auth(a Auth) {
 		v.add("auth.secret", fmt.Sprintf("%d bytes or more, better 32", MinSecretBytes), fmt.Sprintf("%d bytes", n))
 	}
 	v.optionalURL("auth.jwks_url", a.JWKSURL, "https", "http")
+	for path, s := range map[string]string{"auth.issuer": a.Issuer, "auth.audience": a.Audience} {
+		if strings.TrimSpace(s) != s {
+			v.add(path, "a text without space around it", quote(s))
+		}
+	}
 }
 
 func (v *validator) origins(list []string) {
@@ -177,6 +187,7 @@ func (v *validator) numbers(c Config) {
 	v.duration("sessions.heartbeat", c.Sessions.Heartbeat, time.Second, 10*time.Minute)
 	v.duration("sessions.hello_timeout", c.Sessions.HelloTimeout, 100*time.Millisecond, time.Minute)
 	v.duration("sessions.write_timeout", c.Sessions.WriteTimeout, 100*time.Millisecond, time.Minute)
+	v.duration("auth.leeway", c.Auth.Leeway, time.Second, 5*time.Minute)
 	v.duration("drain_timeout", c.DrainTimeout, 0, 10*time.Minute)
 }
 

@@ -81,7 +81,7 @@ func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-cache") // keep it, but ask each time: files have no version in their names
 	body, etag := f.body, f.etag
 	if f.zipped != nil {
-		h.Set("Vary", "Accept-Encoding")
+		h.Add("Vary", "Accept-Encoding")
 		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 			h.Set("Content-Encoding", "gzip")
 			body, etag = f.zipped, strings.TrimSuffix(f.etag, `"`)+`-gz"` // a strong ETag names the very bytes

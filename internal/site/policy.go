@@ -2,6 +2,7 @@ package site
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -16,6 +17,19 @@ func secure(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=(), payment=()")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// shared lets pages of the configured origins load what is served (Fetch standard, sections 3.2 and 3.7).
+func (s *Site) shared(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h, origin := w.Header(), r.Header.Get("Origin")
+		h.Add("Vary", "Origin")
+		if slices.ContainsFunc(s.origins, func(o string) bool { return strings.EqualFold(o, origin) }) {
+			h.Set("Access-Control-Allow-Origin", origin)
+			h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+		}
 		next.ServeHTTP(w, r)
 	})
 }

@@ -19,11 +19,12 @@ const (
 // Site holds the pages.
 type Site struct {
 	demo, client map[string]*file
+	origins      []string
 }
 
-// New reads all files of the demo and of the client library.
-func New(demo, client fs.FS) (*Site, error) {
-	s := &Site{}
+// New reads all files of the demo and of the client library. Pages of origins may load the client.
+func New(demo, client fs.FS, origins []string) (*Site, error) {
+	s := &Site{origins: origins}
 	var err error
 	if s.demo, err = load(demo); err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func (s *Site) page(name string) http.Handler { return secure(s.demo[name]) }
 
 func (s *Site) assets(mux *http.ServeMux) {
 	mux.Handle("GET /assets/{file...}", secure(folder(s.demo)))
-	mux.Handle("GET /client/{file...}", secure(folder(s.client)))
+	mux.Handle("GET /client/{file...}", secure(s.shared(folder(s.client))))
 	if icon := s.demo["icon.svg"]; icon != nil {
 		mux.Handle("GET /favicon.ico", secure(icon))
 	}

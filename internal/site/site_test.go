@@ -16,7 +16,7 @@ func pages(t *testing.T) *http.ServeMux {
 	s, err := New(fstest.MapFS{
 		"lobby.html": page("lobby "), "room.html": page("room "), "host.html": page("host "), "admin.html": page("admin "),
 		"views/a.js": page("a "),
-	}, fstest.MapFS{"c.js": page("c ")})
+	}, fstest.MapFS{"c.js": page("c ")}, []string{"https://shop.test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,24 @@ func TestPolicyTakesNoWordsFromHost(t *testing.T) {
 }
 
 func TestMissingPage(t *testing.T) {
-	if _, err := New(fstest.MapFS{}, fstest.MapFS{}); err == nil {
+	if _, err := New(fstest.MapFS{}, fstest.MapFS{}, nil); err == nil {
 		t.Error("a site without pages was made")
+	}
+}
+
+func TestPagesOfConfiguredOriginsLoadTheClient(t *testing.T) {
+	mux := pages(t)
+	for origin, want := range map[string]string{"https://shop.test": "cross-origin", "https://evil.test": "same-origin", "": "same-origin"} {
+		h := get(t, mux, "/client/c.js", "Origin", origin).Header
+		allowed := h.Get("Access-Control-Allow-Origin")
+		if h.Get("Cross-Origin-Resource-Policy") != want || (allowed == origin) != (want == "cross-origin") && origin != "" {
+			t.Errorf("%q: %v", origin, h)
+		}
+		if !strings.Contains(strings.Join(h.Values("Vary"), ","), "Origin") {
+			t.Errorf("%q: Vary %q", origin, h.Values("Vary"))
+		}
+	}
+	if h := get(t, mux, "/assets/views/a.js", "Origin", "https://shop.test").Header; h.Get("Access-Control-Allow-Origin") != "" {
+		t.Error("the demo's own files are nobody else's")
 	}
 }

@@ -12,7 +12,7 @@ const AllRooms = "*"
 
 // Identity is who a verified token says its bearer is.
 type Identity struct {
-	User    string        // valid by protocol.ValidUser
+	User    string        // the token's sub, valid by protocol.ValidUser
 	Name    string        // as other viewers see it, clean by protocol.CleanName
 	Role    protocol.Role // never empty
 	Rooms   []string      // rooms the token is good for; empty: every room
@@ -35,10 +35,13 @@ func (i Identity) Speaks() bool {
 // Moderates reports whether the bearer may moderate room and change its settings.
 func (i Identity) Moderates(room string) bool {
 	switch i.Role {
-	case protocol.RoleAdmin:
-		return true
-	case protocol.RoleHost, protocol.RoleModerator:
+	case protocol.RoleAdmin, protocol.RoleHost, protocol.RoleModerator:
 		return i.Allows(room)
 	}
 	return false
+}
+
+// Administers reports whether the bearer decides over the whole cluster: an admin whose token names no rooms, or all.
+func (i Identity) Administers() bool {
+	return i.Role == protocol.RoleAdmin && i.Allows(AllRooms)
 }

@@ -53,10 +53,12 @@ func (a *Authority) RenewGuest(i Identity) (Identity, string) {
 
 func (a *Authority) claims(i Identity, ttl time.Duration) *claims {
 	now := a.now()
-	return &claims{
-		RegisteredClaims: jwt.RegisteredClaims{
-			Subject: i.User, ID: i.ID, IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(ttl)),
-		},
-		Name: i.Name, Role: i.Role, Rooms: i.Rooms,
+	c := &claims{
+		RegisteredClaims: jwt.RegisteredClaims{ID: i.ID, Issuer: a.issuer, IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(ttl))},
+		User:             subject(i.User), Name: i.Name, Role: i.Role, Rooms: i.Rooms,
 	}
+	if a.audience != "" {
+		c.Audience = jwt.ClaimStrings{a.audience}
+	}
+	return c
 }

@@ -40,6 +40,9 @@ func Secret(dir string) (string, error) {
 	return readSecret(name)
 }
 
+// ReadSecret returns the secret kept in dir. Its error is fs.ErrNotExist where there is none.
+func ReadSecret(dir string) (string, error) { return readSecret(filepath.Join(dir, SecretFile)) }
+
 // KeepSecret replaces the secret kept in dir by the one that this node has in common with others, so that tokens made
 // from dir are good on all of them. It reports whether another was there before.
 func KeepSecret(dir, secret string) (changed bool, err error) {

@@ -89,7 +89,10 @@ func TestRefusals(t *testing.T) {
 		{name: "expired", claims: with(jwt.MapClaims{"exp": now.Add(-time.Minute).Unix()}), want: ErrExpired},
 		{name: "not yet", claims: with(jwt.MapClaims{"nbf": now.Add(time.Minute).Unix()}), want: ErrClaims},
 		{name: "no sub", claims: with(jwt.MapClaims{"sub": nil}), want: ErrClaims},
-		{name: "bad sub", claims: with(jwt.MapClaims{"sub": "a b"}), want: ErrClaims},
+		{name: "a control character in sub", claims: with(jwt.MapClaims{"sub": "a\u202eb"}), want: ErrClaims},
+		{name: "a long sub", claims: with(jwt.MapClaims{"sub": strings.Repeat("x", 256)}), want: ErrClaims},
+		{name: "a fraction as sub", claims: with(jwt.MapClaims{"sub": 1.5}), want: ErrClaims},
+		{name: "claims in other letters", claims: with(jwt.MapClaims{"ROLE": "admin"}), want: ErrClaims},
 		{name: "reserved sub", claims: with(jwt.MapClaims{"sub": "guest-1"}), want: ErrClaims},
 		{name: "guest key without the prefix", claims: good, key: a.guest, kid: kidGuest, want: ErrClaims},
 		{name: "guest with a role", claims: with(jwt.MapClaims{"sub": "guest-1", "role": "admin"}), key: a.guest, kid: kidGuest, want: ErrClaims},
@@ -170,7 +173,7 @@ func TestKeySet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := httptest.NewServer(keySet(t, map[string]any{"r": rsaKey.Public(), "e": ecKey.Public()}))
+	srv := httptest.NewServer(servedSet(t, map[string]any{"r": rsaKey.Public(), "e": ecKey.Public()}))
 	defer srv.Close()
 	a := authority(t, Config{JWKSURL: srv.URL})
 	sign := func(m jwt.SigningMethod, kid string, key any) string {
@@ -195,7 +198,6 @@ func TestKeySet(t *testing.T) {
 		"HS256 with the public key": sign(jwt.SigningMethodHS256, "r", rsaKey.N.Bytes()),
 		"RS512":                     sign(jwt.SigningMethodRS512, "r", rsaKey),
 		"RS256 under the EC key":    sign(jwt.SigningMethodRS256, "e", rsaKey),
-		"unknown key":               sign(jwt.SigningMethodRS256, "x", rsaKey),
 	} {
 		if _, err := a.Verify(signed); !errors.Is(err, ErrSignature) {
 			t.Errorf("%s: %v", name, err)
@@ -206,7 +208,7 @@ func TestKeySet(t *testing.T) {
 	}
 }
 
-func keySet(t *testing.T, keys map[string]any) http.Handler {
+func servedSet(t *testing.T, keys map[string]any) http.Handler {
 	t.Helper()
 	store := jwkset.NewMemoryStorage()
 	for kid, key := range keys {

@@ -1,18 +1,14 @@
 package token
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
-
-	"liveroom/protocol"
 )
 
-// Errors of [Authority.Verify]. Their texts are safe to show and fit a close reason.
+// Errors of [Authority.Verify], beside [UnjudgedError]. Their texts are safe to show and fit a close reason.
 var (
 	ErrExpired   = errors.New("expired")
 	ErrSignature = errors.New("bad signature or unknown key")
@@ -21,31 +17,8 @@ var (
 	ErrRevoked   = errors.New("revoked")
 )
 
-// maxRooms bounds a token's list of rooms.
-const maxRooms = 256
-
-// claims is a token's content. sub, exp, nbf and jti come with jwt.RegisteredClaims.
-type claims struct {
-	jwt.RegisteredClaims
-	Name  string        `json:"name,omitempty"`
-	Role  protocol.Role `json:"role,omitempty"`
-	Rooms rooms         `json:"rooms,omitempty"`
-}
-
-// rooms reads a list, or one room as a plain text.
-type rooms []string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (r *rooms) UnmarshalJSON(b []byte) error {
-	var one string
-	if json.Unmarshal(b, &one) == nil {
-		*r = rooms{one}
-		return nil
-	}
-	return json.Unmarshal(b, (*[]string)(r))
-}
-
-// Verify returns who signed. Its error wraps one of this package's errors, followed by which claim is bad.
+// Verify returns who signed. Its error is an [UnjudgedError], or wraps one of this package's errors, followed by which
+// claim is bad.
 func (a *Authority) Verify(signed string) (Identity, error) {
 	if len(signed) > maxTokenBytes {
 		return Identity{}, ErrMalformed
@@ -53,12 +26,19 @@ func (a *Authority) Verify(signed string) (Identity, error) {
 	var c claims
 	t, err := a.parser.ParseWithClaims(signed, &c, a.key)
 	if err != nil {
-		return Identity{}, reason(err)
+		return Identity{}, a.reason(t, err)
 	}
 	if _, critical := t.Header["crit"]; critical { // an extension that must be understood (RFC 7515, section 4.1.11); none is
 		return Identity{}, ErrSignature
 	}
-	who, err := c.identity(isGuest(t))
+	if err := plainClaims(signed); err != nil {
+		return Identity{}, err
+	}
+	guest := isGuest(t)
+	if err := a.meant(&c, guest); err != nil {
+		return Identity{}, err
+	}
+	who, err := c.identity(guest)
 	if err != nil {
 		return who, err
 	}
@@ -71,59 +51,65 @@ func (a *Authority) Verify(signed string) (Identity, error) {
 	return who, nil
 }
 
+// meant refuses a token of another issuer, or for another audience, where the operator has named his. A guest's is this
+// server's own.
+func (a *Authority) meant(c *claims, guest bool) error {
+	if guest {
+		return nil
+	}
+	v := jwt.NewValidator(append(a.require, jwt.WithLeeway(a.leeway), jwt.WithTimeFunc(a.now))...)
+	switch err := v.Validate(c); {
+	case errors.Is(err, jwt.ErrTokenInvalidIssuer):
+		return fmt.Errorf("%w: iss", ErrClaims)
+	case errors.Is(err, jwt.ErrTokenInvalidAudience):
+		return fmt.Errorf("%w: aud", ErrClaims)
+	case err != nil:
+		return a.reason(nil, err)
+	}
+	return nil
+}
+
 // Revoked tells whether an identity that was verified before would not be any more, because it was revoked meanwhile.
 func (a *Authority) Revoked(i Identity) bool { return a.revoked != nil && a.revoked.Revoked(i) }
 
-func reason(err error) error {
+// RetryAfter tells when to try again if err is no verdict.
+func RetryAfter(err error) (time.Duration, bool) {
+	var unjudged *UnjudgedError
+	if !errors.As(err, &unjudged) {
+		return 0, false
+	}
+	return unjudged.RetryAfter, true
+}
+
+// reason turns the parser's error into one of ours. t is nil where it could not be read.
+func (a *Authority) reason(t *jwt.Token, err error) error {
+	var unjudged *UnjudgedError
 	switch {
+	case errors.As(err, &unjudged):
+		return unjudged
+	case errors.Is(err, errSubject):
+		return fmt.Errorf("%w: sub", ErrClaims)
 	case errors.Is(err, jwt.ErrTokenExpired):
 		return ErrExpired
 	case errors.Is(err, jwt.ErrTokenMalformed):
 		return ErrMalformed
 	case errors.Is(err, jwt.ErrTokenNotValidYet), errors.Is(err, jwt.ErrTokenUsedBeforeIssued):
 		return fmt.Errorf("%w: nbf", ErrClaims)
+	case errors.Is(err, jwt.ErrTokenInvalidIssuer):
+		return fmt.Errorf("%w: iss", ErrClaims)
+	case errors.Is(err, jwt.ErrTokenInvalidAudience):
+		return fmt.Errorf("%w: aud", ErrClaims)
 	case errors.Is(err, jwt.ErrTokenRequiredClaimMissing):
 		return fmt.Errorf("%w: exp", ErrClaims)
 	case errors.Is(err, jwt.ErrTokenInvalidClaims):
 		return ErrClaims
 	}
-	return ErrSignature
-}
-
-func (c *claims) identity(guest bool) (Identity, error) {
-	if c.Role == "" {
-		c.Role = protocol.RoleViewer
-	}
-	switch {
-	case !protocol.ValidUser(c.Subject):
-		return Identity{}, fmt.Errorf("%w: sub", ErrClaims)
-	case guest != strings.HasPrefix(c.Subject, protocol.GuestPrefix):
-		return Identity{}, fmt.Errorf("%w: sub", ErrClaims)
-	case !protocol.ValidRole(c.Role), guest && c.Role != protocol.RoleViewer:
-		return Identity{}, fmt.Errorf("%w: role", ErrClaims)
-	case !c.roomsValid():
-		return Identity{}, fmt.Errorf("%w: rooms", ErrClaims)
-	}
-	var issued time.Time
-	if c.IssuedAt != nil {
-		issued = c.IssuedAt.Time
-	}
-	return Identity{
-		Issued: issued,
-		User:   c.Subject, Name: protocol.CleanName(c.Name, c.Subject), Role: c.Role, Rooms: c.Rooms,
-		Guest: guest, Expires: c.ExpiresAt.Time, ID: c.ID,
-	}, nil
-}
-
-// roomsValid requires rooms for the roles whose power they bound.
-func (c *claims) roomsValid() bool {
-	if len(c.Rooms) == 0 {
-		return c.Role != protocol.RoleHost && c.Role != protocol.RoleModerator
-	}
-	for _, r := range c.Rooms {
-		if r != AllRooms && !protocol.ValidRoom(r) {
-			return false
+	if t != nil && a.keys != nil && t.Method.Alg() != jwt.SigningMethodHS256.Alg() && errors.Is(err, jwt.ErrTokenSignatureInvalid) {
+		if _, named := t.Header["kid"]; !named { // no key of the set fits: perhaps a newer one does
+			if err := a.keys.doubt(""); err != nil {
+				return err
+			}
 		}
 	}
-	return len(c.Rooms) <= maxRooms
+	return ErrSignature
 }
