@@ -115,13 +115,13 @@ func (a *Acceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	addr := a.cfg.ClientAddr(r)
-	refusal := a.admit(addr)
-	if !a.reserve(refusal != nil) {
+	in, refusal := a.admit(addr)
+	if !a.reserve(refusal != nil, in) {
 		a.unavailable(w)
 		return
 	}
 	s := &Session{
-		a: a, id: a.ids.Next(), addr: addr, slot: -1, fd: -1, turnedAway: refusal != nil,
+		a: a, id: a.ids.Next(), addr: addr, arrival: in, slot: -1, fd: -1, turnedAway: refusal != nil,
 		count: a.cfg.Metrics.stripe(), lang: protocol.ParseLang(r.Header.Get("Accept-Language")),
 	}
 	s.limits.Scope = limit.ScopeConn
@@ -134,7 +134,7 @@ func (a *Acceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ws, err := websocket.Accept(u, r, &a.accept)
 	if err != nil { // coder has answered
 		a.cfg.Metrics.upgrades.badRequest.Add(1)
-		a.release(s.turnedAway)
+		a.release(s.turnedAway, in)
 		a.running.Done()
 		return
 	}
@@ -142,33 +142,35 @@ func (a *Acceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.adopt(s, refusal)
 }
 
-// admit returns why a socket is to be turned away now, or nil when it has a place.
-func (a *Acceptor) admit(addr netip.Addr) *protocol.Refusal {
+// admit returns what a socket holds, or why it is to be turned away now.
+func (a *Acceptor) admit(addr netip.Addr) (in Arrival, refusal *protocol.Refusal) {
 	if a.draining.Load() {
-		return a.sendAway(protocol.CloseGoingAway, 0)
+		return nil, a.sendAway(protocol.CloseGoingAway, 0)
 	}
 	if a.cfg.Ready != nil {
 		if retry, ok := a.cfg.Ready(); !ok {
-			return a.sendAway(protocol.CloseOverloaded, retry)
+			return nil, a.sendAway(protocol.CloseOverloaded, retry)
 		}
 	}
 	if a.cfg.Admit != nil {
-		if retry, ok := a.cfg.Admit(addr); !ok {
+		var retry time.Duration
+		var ok bool
+		if in, retry, ok = a.cfg.Admit(addr); !ok {
 			r := a.sendAway(protocol.CloseOverloaded, retry)
 			r.Detail = string(protocol.ReasonRateLimited)
-			return r
+			return nil, r
 		}
 	}
 	if a.sessions.Add(1) > int64(a.cfg.MaxSessions) {
-		a.sessions.Add(-1)
-		return a.sendAway(protocol.CloseOverloaded, 0)
+		a.release(false, in)
+		return nil, a.sendAway(protocol.CloseOverloaded, 0)
 	}
-	return nil
+	return in, nil
 }
 
 // reserve counts a session in that is about to start, and a place for a socket that is turned away. False
 // when there is no such place, or the acceptor has stopped.
-func (a *Acceptor) reserve(turnedAway bool) bool {
+func (a *Acceptor) reserve(turnedAway bool, in Arrival) bool {
 	if turnedAway && a.refused.Add(1) > int64(a.cfg.MaxRefused) {
 		a.refused.Add(-1)
 		return false
@@ -176,7 +178,7 @@ func (a *Acceptor) reserve(turnedAway bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.stopped {
-		a.release(turnedAway)
+		a.release(turnedAway, in)
 		return false
 	}
 	a.running.Add(1)
@@ -218,17 +220,20 @@ func (a *Acceptor) ended(s *Session) {
 		a.cfg.Metrics.sessions.Add(-1)
 		a.cfg.Metrics.deflating.Add(-s.deflating())
 	}
-	a.release(s.turnedAway)
+	a.release(s.turnedAway, s.arrival)
 	a.running.Done()
 }
 
-// release gives a place back.
-func (a *Acceptor) release(turnedAway bool) {
+// release gives a place back, and what its socket held.
+func (a *Acceptor) release(turnedAway bool, in Arrival) {
 	if turnedAway {
 		a.refused.Add(-1)
 		return
 	}
 	a.sessions.Add(-1)
+	if in != nil {
+		in.Leave()
+	}
 }
 
 // sendAway words a refusal with a time to come back: not before retry, and a different one for each client.

@@ -147,7 +147,7 @@ func TestAddressesAreAdmitted(t *testing.T) {
 			a, _ := netip.ParseAddr(r.Header.Get("X-Test-Addr"))
 			return a
 		},
-		Admit: func(a netip.Addr) (time.Duration, bool) { return 3 * time.Second, a != banned },
+		Admit: func(a netip.Addr) (Arrival, time.Duration, bool) { return nil, 3 * time.Second, a != banned },
 	}
 	n := startNode(t, cfg, newLobby())
 	ws := n.dial(t, &websocket.DialOptions{HTTPHeader: http.Header{"X-Test-Addr": {banned.String()}}})

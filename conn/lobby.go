@@ -25,6 +25,9 @@ type Seat interface {
 	Leave()
 }
 
+// Arrival is what a socket holds from the moment it is admitted until it is closed.
+type Arrival interface{ Leave() }
+
 // Meter decides whether a frame may be spent, before it is decoded. It must be safe for concurrent use.
 type Meter interface {
 	// Frame returns nil, nil for a frame that may pass; an error that the client is told (429, scope conn) for one that is

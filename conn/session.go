@@ -18,6 +18,7 @@ type Session struct {
 	a          *Acceptor
 	id         string
 	addr       netip.Addr
+	arrival    Arrival // nil without Config.Admit
 	nc         net.Conn
 	order      int  // descriptor at birth
 	turnedAway bool // upgraded only to be told why not
@@ -87,6 +88,12 @@ func (s *Session) ID() string { return s.id }
 
 // Addr is the client's address as [Config.ClientAddr] told it; the zero Addr when it is unknown.
 func (s *Session) Addr() netip.Addr { return s.addr }
+
+// Arrival is what [Config.Admit] gave the socket.
+func (s *Session) Arrival() Arrival { return s.arrival }
+
+// Seat is what the lobby gave the session, nil before its hello. It is for the [Meter], in the session's own goroutine.
+func (s *Session) Seat() Seat { return s.seat }
 
 // Lang is the language of the hello, else of Accept-Language. It is settled before [Lobby.Hello] is called.
 func (s *Session) Lang() protocol.Lang { return s.lang }

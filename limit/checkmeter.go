@@ -166,7 +166,8 @@ func (r *rule) compileWindow(path string, times []int64, faults *Faults) {
 	}
 }
 
-// compileSlots takes burst slots, each held for per at the longest.
+// compileSlots takes burst slots, each held for per at the longest; those of
+// sockets and members as long as they are there.
 func (r *rule) compileSlots(path string, at func(string) string, times []int64, faults *Faults) {
 	l := &r.spec.Limit
 	if l.Rate != 0 {
@@ -176,14 +177,32 @@ func (r *rule) compileSlots(path string, at func(string) string, times []int64, 
 		faults.add(at("multiply"), "slots are not multiplied; write a rule for the role")
 	}
 	checkLimit(l, path, faults)
-	if l.Burst > maxSlots {
-		faults.add(at("burst"), "want at most %d slots, have %d", maxSlots, l.Burst)
-	}
 	for i := range times {
 		times[i] = 1
 	}
+	if slices.ContainsFunc(r.spec.Action, lasting) {
+		if len(r.spec.Action) > 1 || r.byRequest || r.fold {
+			faults.add(at("action"), "a rule that bounds who is there is for connect or join alone, costs 1 each and knows no fold")
+		}
+		if want := r.scope.brings().String(); !slices.Contains(r.spec.Action, want) {
+			faults.add(at("scope"), "a %s counts who is there by %s, not by %s", r.scope, want, r.spec.Action[0])
+		}
+		if r.spec.Cluster {
+			faults.add(at("cluster"), "who is there is counted by each node; slots of connect and join have no form over all nodes")
+		}
+		r.meter, r.here = &presence{newShares(min(max(l.Burst, 1), maxBurst), 1, times), time.Duration(l.Per)}, true
+		return
+	}
+	if l.Burst > maxSlots {
+		faults.add(at("burst"), "want at most %d slots, have %d", maxSlots, l.Burst)
+	}
 	n := min(max(l.Burst, 1), maxSlots)
 	r.meter = &slots{unitShares: newShares(n, 1, times), longest: int64(l.Per)}
+}
+
+func lasting(action string) bool {
+	a, ok := ParseAction(action)
+	return ok && a.Lasts()
 }
 
 // checkLimit checks the ranges of a limit and fills in its default.

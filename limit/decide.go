@@ -61,12 +61,12 @@ func (g *Gate) decide(now Instant, q *Request, subjects []*Subject, scopes uint8
 		if d.Verdict == Allow {
 			d.Counted = q.Cost
 		}
-		unlock(subjects)
+		leave(q, subjects, d)
 	default:
 		t := trial{tally: gen.tallies[l.id], lists: l, now: now, class: gen.rules.class(q.Role), simple: true, counted: q.Cost}
 		t.run(q, subjects, scopes)
 		t.decision(d)
-		unlock(subjects)
+		leave(q, subjects, d)
 	}
 	if o := g.observer.Load(); o != nil {
 		tell(*o, now, q, subjects, scopes, d)
@@ -86,6 +86,14 @@ func (g *Gate) lock(now Instant, subjects []*Subject) *generation {
 		}
 	}
 	return gen
+}
+
+// leave ends a decision: what it admitted and stays is counted in.
+func leave(q *Request, subjects []*Subject, d *Decision) {
+	if q.Action.Lasts() && d.Verdict != Reject {
+		enterLocked(q.Action, subjects)
+	}
+	unlock(subjects)
 }
 
 func unlock(subjects []*Subject) {

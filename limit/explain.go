@@ -61,6 +61,9 @@ func (g *Gate) explain(now Instant, q *Request, s *Subject) []Standing {
 		standing := Standing{Rule: r.name, Scope: r.scope.String(), Algorithm: r.spec.Algorithm}
 		standing.Why = r.why(class, q, i >= from && i < to)
 		if standing.Why == "applies" || standing.Why == "shadow" {
+			if r.here {
+				cells[r.cell] = int64(s.here)
+			}
 			r.stand(&standing, cells[r.cell:], at, class, q)
 			s.sharing.stand(&standing, r, now, class, q)
 		}

@@ -73,6 +73,16 @@ func (m *fixedWindow) same(other meter) bool {
 	return ok && m.length == o.length && m.whole == o.whole && m.size == o.size
 }
 
+// keep has the window go on that was counted under another limit.
+func (m *fixedWindow) keep(c []int64, was meter, old []int64) bool {
+	o, ok := was.(*fixedWindow)
+	if !ok || o.length != m.length {
+		return false
+	}
+	c[beganCell], c[usedCell] = old[beganCell], scale(old[usedCell], m.whole, o.whole, 1)
+	return true
+}
+
 // modulo returns a mod b in [0, b).
 func modulo(a, b int64) int64 {
 	if a %= b; a < 0 {

@@ -48,8 +48,8 @@ func (g *Gate) Rules() *Rules { return g.current.Load().rules }
 func (g *Gate) Now() Instant { return g.clock() }
 
 // Swap puts rules in force and reports true, unless their version is older
-// than the one in force. Levels are kept: every bucket goes on with what it
-// holds at this instant, at most the new burst.
+// than the one in force. What was used stays used: every bucket goes on with
+// its new limit less that, at this instant.
 func (g *Gate) Swap(rules *Rules) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

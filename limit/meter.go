@@ -191,21 +191,36 @@ func (r *rule) takeOver(c []int64, was *rule, old []int64, at int64) {
 }
 
 // takeOver keeps the cells of a meter that counts alike, of another the tokens
-// it held, rounded down to a unit, at most the new size.
+// that were used, rounded up to a unit.
 func takeOver(m meter, c []int64, was meter, old []int64, at int64) {
 	if m.same(was) {
 		copy(c, old[:was.width()])
 		m.shift(c, uint64(at))
 		return
 	}
+	if k, ok := m.(keeper); ok && k.keep(c, was, old) {
+		m.shift(c, uint64(at))
+		return
+	}
 	if tiers, ok := m.(*tiered); ok {
 		tiers.keepTier(c, was, old, at)
 	}
-	to, from := m.shares(c), was.shares(old)
-	level := was.level(old, at)
+	m.hold(c, levelAfter(m.shares(c), was.shares(old), was.level(old, at)))
+}
+
+// keeper is a meter that can go on with what another of its kind has counted,
+// when only their limits differ. keep reports whether it did.
+type keeper interface {
+	keep(c []int64, was meter, old []int64) bool
+}
+
+// levelAfter is the level of a bucket whose numbers change: the new limit less
+// what was used. What was used beyond the new limit is forgiven; a debt is not.
+func levelAfter(to, from *unitShares, level int64) int64 {
+	used := scale(from.size-level, to.whole, from.whole, 1)
+	debt := int64(0)
 	if level < 0 {
-		m.hold(c, -scale(-level, to.whole, from.whole, 1))
-		return
+		debt = scale(-level, to.whole, from.whole, 1)
 	}
-	m.hold(c, min(scale(level, to.whole, from.whole, 0), to.size))
+	return max(to.size-used, -debt)
 }

@@ -198,14 +198,18 @@ func TestProperty6LowerAndRaise(t *testing.T) {
 	g := NewGate(mustCompile(t, gifts(5, 20, 0)), func() Instant { return now })
 	user := &Subject{Scope: ScopeUser}
 	g.Decide(0, &Request{Action: Gift}, user)
+	g.Decide(0, &Request{Action: Gift}, user)
 	g.Swap(mustCompile(t, gifts(5, 2, 1)))
+	if d := g.Decide(now, &Request{Action: Gift}, user); d.Verdict != Reject {
+		t.Fatalf("two were used of two: %+v", d)
+	}
 	g.Swap(mustCompile(t, gifts(5, 20, 2)))
 	admitted := 0
 	for g.Decide(now, &Request{Action: Gift}, user).Verdict == Allow {
 		admitted++
 	}
-	if admitted != 2 {
-		t.Fatalf("admitted %d at once, want the 2 that the lowest burst left", admitted)
+	if admitted != 18 {
+		t.Fatalf("admitted %d at once, want the 18 of 20 that were not used", admitted)
 	}
 }
 

@@ -47,13 +47,13 @@ func (b *refBucket) wait(now Instant, need *big.Rat) time.Duration {
 
 func (b *refBucket) spend(tokens *big.Rat) { b.level.Sub(b.level, tokens) }
 
-// reload keeps the level, at most the new burst, in whole units of 1/den.
+// reload keeps what was used, in whole units of 1/den, at most the new burst.
 func (b *refBucket) reload(l Limit, now Instant, den int64) {
-	kept := new(big.Rat).Mul(b.at(now), new(big.Rat).SetInt64(den))
-	level := new(big.Rat).SetFrac(floorInt(kept), big.NewInt(den))
+	used := new(big.Rat).Sub(b.burst, b.at(now))
+	used = tokens(ceil(used.Mul(used, tokens(den, 1))), den)
 	fresh := newRef(l, now)
-	if level.Cmp(fresh.burst) < 0 {
-		fresh.level = level
+	if fresh.level.Sub(fresh.level, used); fresh.level.Sign() < 0 {
+		fresh.level.SetInt64(0)
 	}
 	*b = *fresh
 }

@@ -1,10 +1,10 @@
 package limit
 
 // Release gives back the slots that concurrency rules gave q at the instant
-// taken, which was passed to Decide with the same request and subjects. Call
-// it exactly once for each decision that was not a rejection, deferred, so
-// that a panic gives them back as well. It changes nothing where no rule for
-// the action counts slots.
+// taken, which was passed to Decide with the same request and subjects; a socket
+// or a member has left then. Call it exactly once for each decision that was not
+// a rejection, deferred, so that a panic gives them back as well. It changes
+// nothing where no rule for the action counts slots.
 func (g *Gate) Release(taken Instant, q *Request, subjects ...*Subject) {
 	for _, s := range subjects {
 		s.release(taken, g, q)
@@ -14,6 +14,7 @@ func (g *Gate) Release(taken Instant, q *Request, subjects ...*Subject) {
 func (s *Subject) release(taken Instant, g *Gate, q *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.exitLocked(q.Action)
 	if s.gen == nil {
 		return
 	}

@@ -26,6 +26,7 @@ type rule struct {
 	queue     *leaky  // the meter, when it paces
 	second    *rate   // the degrade bucket
 	shared    *shared // with cluster: true; asked when the Gate has a Cluster
+	here      bool    // the meter is a presence, counted with the subject
 	byRequest bool    // costs Request.Cost, not one
 	fold      bool
 	shadow    bool

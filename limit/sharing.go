@@ -118,7 +118,7 @@ func (h *sharing) followLocked(s *Subject) {
 			p.letGoLocked(now)
 			continue
 		}
-		p.rule = next
+		p.rule, p.dry = next, dry{} // what it refused for may be raised
 		leases[next.shared.first+i] = p
 	}
 	h.leases = leases

@@ -104,6 +104,19 @@ func (m *slidingLog) shift(c []int64, ahead uint64) {
 	}
 }
 
+// keep remembers every grant that was made under another limit.
+func (m *slidingLog) keep(c []int64, was meter, old []int64) bool {
+	o, ok := was.(*slidingLog)
+	if !ok || o.length != m.length {
+		return false
+	}
+	for i := range old[countCell] {
+		g := o.grant(old, i)
+		m.take(c, g[0], scale(g[1], m.whole, o.whole, 1))
+	}
+	return true
+}
+
 func (m *slidingLog) same(other meter) bool {
 	o, ok := other.(*slidingLog)
 	return ok && m.length == o.length && m.places == o.places && m.whole == o.whole && m.size == o.size

@@ -85,6 +85,16 @@ func (m *slidingWindow) shift(c []int64, ahead uint64) {
 	c[beganCell], c[usedCell] = began, used
 }
 
+// keep has both windows go on that were counted under another limit.
+func (m *slidingWindow) keep(c []int64, was meter, old []int64) bool {
+	o, ok := was.(*slidingWindow)
+	if !ok || !m.fixedWindow.keep(c, &o.fixedWindow, old) {
+		return false
+	}
+	c[pastCell] = scale(old[pastCell], m.whole, o.whole, 1)
+	return true
+}
+
 func (m *slidingWindow) same(other meter) bool {
 	o, ok := other.(*slidingWindow)
 	return ok && m.fixedWindow.same(&o.fixedWindow)

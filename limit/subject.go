@@ -17,8 +17,10 @@ type Subject struct {
 	Scope Scope
 
 	// mu is held for the length of a decision. Order: by Scope, ascending.
-	mu  sync.Mutex
-	gen *generation // the rules that the cells are of; nil before first use
+	mu sync.Mutex
+	// here counts who is there, whatever the rules: see presence.
+	here int32
+	gen  *generation // the rules that the cells are of; nil before first use
 	// cells begin with the epoch, an Instant; then each rule has its own.
 	cells []int64
 	// sharing is nil until a rule with cluster: true is asked.

@@ -130,10 +130,10 @@ func (m *tiered) beyond(at, audience int64) bool {
 
 func (m *tiered) change(c []int64, to, at int64) {
 	from := m.rate(c)
-	level := max(from.level(c, at), 0)
+	level := from.level(c, at)
 	c[tierCell] = to
 	now := m.rate(c)
-	now.hold(c, min(scale(level, now.whole, from.whole, 0), now.size))
+	now.hold(c, levelAfter(&now.unitShares, &from.unitShares, level))
 	now.back(c, at)
 }
 

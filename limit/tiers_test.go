@@ -54,7 +54,7 @@ func TestTiersHaveHysteresis(t *testing.T) {
 	r.wantBurst(899, 100)
 	r.wantBurst(899, 100)
 	r.now = r.now.Add(time.Second)
-	r.wantBurst(899, 100) // the level comes along: it is the old burst, at most
+	r.wantBurst(899, 200) // nothing was used, so it is full
 	r.wantBurst(899, 200)
 }
 
@@ -79,7 +79,7 @@ func TestTiersKeepTheLevel(t *testing.T) {
 	if d := r.ask(50_000); d.Verdict != Degrade {
 		t.Fatalf("changing tier refilled the bucket: %+v", d)
 	}
-	r.now = r.now.Add(25*time.Millisecond - 1)
+	r.now = r.now.Add(25 * time.Millisecond)
 	if d := r.ask(50_000); d.Verdict != Allow {
 		t.Fatalf("one token at 40/s: %+v", d)
 	}

@@ -71,6 +71,9 @@ func (t *trial) ask(s *Subject, r *rule, at int64, q *Request, a *answer) {
 		s.sharing.ask(t, s, r, at, q, a)
 		return
 	}
+	if r.here {
+		s.cells[r.cell] = int64(s.here)
+	}
 	r.ask(s.cells[r.cell:], at, t.class, q, a)
 }
 

@@ -34,7 +34,7 @@ func (g *Gate) decideShared(gen *generation, l *lists, now Instant, q *Request, 
 	t.run(q, subjects, scopes)
 	if t.misses == nil || t.verdict == Reject {
 		t.decision(d)
-		unlock(subjects)
+		leave(q, subjects, d)
 		return
 	}
 	g.decideWaiting(&t, now, q, subjects, scopes, d)
@@ -75,7 +75,7 @@ func (g *Gate) decideWaiting(t *trial, now Instant, q *Request, subjects []*Subj
 		}
 	}
 	t.decision(d)
-	unlock(subjects)
+	leave(q, subjects, d)
 	for _, s := range slots {
 		s.abandon()
 	}

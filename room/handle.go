@@ -187,7 +187,7 @@ func (r *Room) release(asked limit.Instant, by *Speaker, a limit.Action, cost in
 const mostSubjects = 7
 
 // subjects appends who and what pays for a message, in the order of scopes. Those that many share are left out while no
-// rule asks them, since each is a lock for all.
+// rule asks them, since each is a lock for all; but for a join, whose members are counted whatever the rules.
 func (r *Room) subjects(all []*limit.Subject, by *Speaker, a limit.Action) []*limit.Subject {
 	if by.conn != nil {
 		all = append(all, by.conn)
@@ -200,7 +200,7 @@ func (r *Room) subjects(all []*limit.Subject, by *Speaker, a limit.Action) []*li
 		}
 	}
 	all = append(all, &r.subject)
-	if rules.Asks(a, limit.ScopeGlobal) {
+	if a.Lasts() || rules.Asks(a, limit.ScopeGlobal) {
 		all = append(all, &r.hub.global)
 	}
 	return all

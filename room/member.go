@@ -123,6 +123,9 @@ func (m *Member) expire() {
 	m.session.Close(protocol.Refusal{Code: protocol.CloseToken, Detail: "expired"})
 }
 
+// Who is who the member has proved to be, as its last token said. It must not be changed.
+func (m *Member) Who() *Identity { return m.who.Load() }
+
 // Leave takes the member out of the room. Only the first call does anything.
 func (m *Member) Leave() {
 	if m.left.Swap(true) {

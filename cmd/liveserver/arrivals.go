@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"liveroom/conn"
 	"liveroom/internal/config"
 	"liveroom/limit"
 	"liveroom/protocol"
@@ -50,19 +51,45 @@ func (a *arrivals) acquire(now limit.Instant, addr netip.Addr) (both []*limit.Su
 	return []*limit.Subject{&host.Subject, &network.Subject}, release, true
 }
 
+// arrival is a socket's hold on the buckets of its address and of the network around it, until it is closed.
+type arrival struct {
+	from    *arrivals
+	addr    netip.Addr
+	taken   limit.Instant
+	both    []*limit.Subject
+	release func()
+}
+
+var _ conn.Arrival = (*arrival)(nil)
+
+// Leave implements [conn.Arrival].
+func (a *arrival) Leave() {
+	a.from.gate.Release(a.taken, a.request(), a.both...)
+	a.release()
+}
+
+func (a *arrival) request() *limit.Request {
+	return &limit.Request{Action: limit.Connect, Addr: a.addr}
+}
+
 // admit implements conn.Config.Admit.
-func (a *arrivals) admit(addr netip.Addr) (retry time.Duration, ok bool) {
+func (a *arrivals) admit(addr netip.Addr) (in conn.Arrival, retry time.Duration, ok bool) {
 	now := a.gate.Now()
 	both, release, ok := a.acquire(now, addr)
 	if !ok {
-		return limit.Jitter(fullRetry), false
+		return nil, limit.Jitter(fullRetry), false
 	}
-	defer release()
-	d := a.gate.Decide(now, &limit.Request{Action: limit.Connect, Addr: addr}, both...)
-	if d.Verdict == limit.Allow {
-		return 0, true
+	at := &arrival{from: a, addr: addr, taken: now, both: both, release: release}
+	d := a.gate.Decide(now, at.request(), both...)
+	switch d.Verdict {
+	case limit.Allow:
+		return at, 0, true
+	case limit.Degrade: // half a socket is none
+		at.Leave()
+	default:
+		release()
 	}
-	return limit.Jitter(d.RetryAfter), false
+	return nil, limit.Jitter(d.RetryAfter), false
 }
 
 // newRooms bounds how fast one network makes rooms that nobody has seen before. Its rule is not in the operator's set:

@@ -37,6 +37,12 @@ func checkAskable(rules []limit.Rule) limit.Faults {
 			if scopes, few := askable[action]; few && !slices.Contains(scopes, r.Scope) {
 				fault("scope", "%q is never asked about %s; want %s", r.Scope, action, strings.Join(scopes, " or "))
 			}
+			if action == limit.Frame.String() && r.Algorithm == "concurrency" {
+				fault("algorithm", "a frame is over at once, slots would bound nothing; take token_bucket")
+			}
+			for _, key := range unknownTo(action, &r) {
+				fault(key, "who connects, and for a frame the room, is not known then; a rule about it would never be asked")
+			}
 			if r.LongestDelay() > 0 && slices.Contains(unpaced, action) {
 				fault("algorithm", "%s is answered at once, a leaky_bucket would pace nothing; take token_bucket", action)
 			}
@@ -58,6 +64,28 @@ func checkAskable(rules []limit.Rule) limit.Faults {
 		}
 	}
 	return faults
+}
+
+// unknownTo lists the keys of a rule that tell apart what this server does not know when it asks about the action: nobody has
+// said who connects, and a connection's frames are counted before they are read.
+func unknownTo(action string, r *limit.Rule) []string {
+	var keys []string
+	note := func(has bool, key string) {
+		if has {
+			keys = append(keys, key)
+		}
+	}
+	switch action {
+	case limit.Connect.String():
+		note(len(r.Role) > 0, "role")
+		note(len(r.Multiply) > 0, "multiply")
+		note(len(r.Exempt.Roles) > 0, "exempt.roles")
+		note(len(r.Exempt.Users) > 0, "exempt.users")
+		fallthrough
+	case limit.Frame.String():
+		note(r.Room != "", "room")
+	}
+	return keys
 }
 
 // checkRole finds fault with a role that nobody has.

@@ -46,7 +46,7 @@ func (n *node) openDoors(certificate *tls.Config, reg *prometheus.Registry) erro
 		HelloTimeout: n.cfg.Sessions.HelloTimeout, Heartbeat: n.cfg.Sessions.Heartbeat, WriteTimeout: n.cfg.Sessions.WriteTimeout,
 		PongTimeout: min(maxPongTimeout, n.cfg.Sessions.Heartbeat), ClientAddr: clientAddr, Ready: n.newcomers(), Admit: arrivals.admit, Meter: newFrameMeter(n.gate, reg),
 		Deflate: n.deflates(), Metrics: n.sockets, Logger: n.log,
-	}, &lobby{tokens: n.tokens, hub: n.hub, guests: n.cfg.Auth.Guests, created: created, arrived: arrivals})
+	}, &lobby{tokens: n.tokens, hub: n.hub, guests: n.cfg.Auth.Guests, created: created})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"liveroom/conn"
 	"liveroom/limit"
 	"liveroom/protocol"
+	"liveroom/room"
 )
 
 // frameMeter spends each frame on its connection's bucket before the frame is parsed. It also times one decision in
@@ -60,7 +61,12 @@ func (m *frameMeter) Frame(s *conn.Session) (*protocol.Error, *protocol.Refusal)
 
 // spend asks the connection's bucket for one frame.
 func (m *frameMeter) spend(now limit.Instant, s *conn.Session) *protocol.Error {
-	d := m.gate.Decide(now, &limit.Request{Action: limit.Frame, Addr: s.Addr()}, s.Subject())
+	q := limit.Request{Action: limit.Frame, Addr: s.Addr()}
+	if m, ok := s.Seat().(*room.Member); ok { // nobody knows who it is before the hello
+		who := m.Who()
+		q.User, q.Role = who.User, string(who.Role)
+	}
+	d := m.gate.Decide(now, &q, s.Subject())
 	if m.turn.Add(1)%timedShare == 0 {
 		m.times.Observe(m.gate.Now().Sub(now).Seconds())
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"liveroom/conn"
@@ -18,20 +17,6 @@ type lobby struct {
 	hub     *room.Hub
 	guests  bool
 	created *newRooms
-	arrived *arrivals
-}
-
-// seat is a member that holds the buckets of its address until it leaves.
-type seat struct {
-	*room.Member
-	release func()
-	once    sync.Once
-}
-
-// Leave implements [conn.Seat].
-func (s *seat) Leave() {
-	s.Member.Leave()
-	s.once.Do(s.release)
 }
 
 var _ conn.Lobby = (*lobby)(nil)
@@ -45,9 +30,9 @@ func (l *lobby) Hello(ctx context.Context, s *conn.Session, r *protocol.Request)
 	if !who.Allows(r.Room) {
 		return nil, &protocol.Refusal{Code: protocol.CloseForbidden, Detail: "token is for other rooms"}
 	}
-	networks, release, ok := l.arrived.acquire(l.arrived.gate.Now(), s.Addr())
-	if !ok {
-		return nil, &protocol.Refusal{Code: protocol.CloseOverloaded, Reconnect: limit.Jitter(fullRetry)}
+	var networks []*limit.Subject
+	if in, ok := s.Arrival().(*arrival); ok {
+		networks = in.both
 	}
 	m, refusal := l.hub.Join(ctx, room.JoinRequest{
 		Session: s, SessionID: s.ID(), Order: s.Order(), Deflates: s.Deflates(), Conn: s.Subject(), Addr: s.Addr(), Networks: networks, Lang: s.Lang(),
@@ -55,15 +40,13 @@ func (l *lobby) Hello(ctx context.Context, s *conn.Session, r *protocol.Request)
 		Create: func() *protocol.Error { return l.created.admit(s.Addr()) },
 	})
 	if refusal != nil {
-		release()
 		return nil, refusal
 	}
-	taken := &seat{Member: m, release: release}
 	if l.tokens.Revoked(who) { // since it was verified, and before there was a member to cut
-		taken.Leave()
+		m.Leave()
 		return nil, &protocol.Refusal{Code: protocol.CloseToken, Detail: token.ErrRevoked.Error()}
 	}
-	return taken, nil
+	return m, nil
 }
 
 // identify reads the hello's token. Without one a guest is made where guests are allowed; a guest's token is renewed.

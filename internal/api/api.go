@@ -100,27 +100,35 @@ func New(c Config) *API {
 // fullRetry is the wait told when every place for a caller is taken by a live one.
 const fullRetry = 5 * time.Second
 
-// spend takes one call from its token's bucket, or from its address' when it has no token.
-func (a *API) spend(r *http.Request, c caller, rt route) *protocol.Error {
+// spend takes one call from its token's bucket, or from its address' when it has no token. done gives back what the call
+// held, and is called when it is over; it is never nil.
+func (a *API) spend(r *http.Request, c caller, rt route) (done func(), refused *protocol.Error) {
 	now := a.gate.Now()
 	q := limit.Request{
 		Action: limit.API, Route: rt.method + " " + rt.pattern, Role: string(c.Role), User: c.User, Key: c.User, Room: r.PathValue("room"), Addr: a.clientAddr(r),
 	}
 	entry, release, ok := a.subject(now, c, q.Addr)
 	if !ok {
-		return &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(fullRetry)}
+		return func() {}, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(fullRetry)}
 	}
-	defer release()
 	d := a.gate.Decide(now, &q, entry)
-	if d.Verdict == limit.Allow {
-		pace(r.Context(), d.Delay)
-		return nil
+	if d.Verdict == limit.Reject {
+		release()
+		err := &protocol.Error{Reason: protocol.ReasonRateLimited, Scope: d.Scope.String(), Rule: d.Rule}
+		if d.RetryAfter != limit.Never {
+			err.RetryAfter = limit.Jitter(d.RetryAfter)
+		}
+		return func() {}, err
 	}
-	err := &protocol.Error{Reason: protocol.ReasonRateLimited, Scope: d.Scope.String(), Rule: d.Rule}
-	if d.RetryAfter != limit.Never {
-		err.RetryAfter = limit.Jitter(d.RetryAfter)
+	done = func() {
+		a.gate.Release(now, &q, entry)
+		release()
 	}
-	return err
+	if d.Verdict != limit.Allow { // no call of this API has a smaller form
+		return done, &protocol.Error{Reason: protocol.ReasonRateLimited, Scope: d.Scope.String(), Rule: d.Rule}
+	}
+	pace(r.Context(), d.Delay)
+	return done, nil
 }
 
 // pace holds a call back for a leaky bucket's delay, on the call's own goroutine, unless the caller goes away.

@@ -142,6 +142,9 @@ func (a *API) checkLimits(w http.ResponseWriter, r *http.Request, _ call) {
 			req.Audience = a.audience(q.Room)
 		}
 		d = a.gate.Decide(now, &req, sorted(own, others)...)
+		if req.Action.Lasts() && d.Verdict != limit.Reject { // nobody tells when what was asked for is gone
+			a.gate.Release(now, &req, sorted(own, others)...)
+		}
 	})
 	switch {
 	case err != nil:

@@ -80,7 +80,9 @@ func (a *API) guard(rt route) http.Handler {
 		}
 		var err *protocol.Error
 		if c.caller, err = a.authenticate(r); err == nil {
-			err = a.spend(r, c.caller, rt)
+			var done func()
+			done, err = a.spend(r, c.caller, rt)
+			defer done() // a panic gives its slots back as well
 		}
 		if err == nil && !rt.may(c.caller, c.room) {
 			err = &protocol.Error{Reason: protocol.ReasonForbidden}

@@ -102,7 +102,16 @@ func (w *world) ask(at limit.Instant, q *limit.Request, k *kind, by *selves, con
 	if len(w.asked) == 0 {
 		return limit.Decision{Counted: q.Cost}
 	}
-	return w.gate.Decide(at, q, w.asked...)
+	return w.decide(at, q)
+}
+
+// decide asks. Who came is gone at once: nobody has recorded when it went.
+func (w *world) decide(at limit.Instant, q *limit.Request) limit.Decision {
+	d := w.gate.Decide(at, q, w.asked...)
+	if q.Action.Lasts() && d.Verdict != limit.Reject {
+		w.gate.Release(at, q, w.asked...)
+	}
+	return d
 }
 
 // passKey is what the share let through by personal limits is measured for.
@@ -212,7 +221,7 @@ func (w *world) press(at limit.Instant, k *kind, pass passages, cost float64, au
 	p.dueCostPart += cost * part
 	whole := int64(p.dueCostPart + 1e-9)
 	p.dueCostPart -= float64(whole)
-	w.gate.Decide(at, &limit.Request{
+	w.decide(at, &limit.Request{
 		Action: k.Action, Route: k.Route, Cost: whole, Role: k.Role, Room: k.Room, Audience: int(audience),
-	}, w.asked...)
+	})
 }

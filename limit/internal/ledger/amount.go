@@ -136,7 +136,8 @@ func (s *state) filling() int64 {
 	return s.fillingSlots()
 }
 
-// adopt puts other terms in force. The level stays, at most the new size.
+// adopt puts other terms in force. What was used stays used: the level is the new
+// size less that. What was used of a bucket beyond its new size is forgiven.
 func (s *state) adopt(terms *limit.Terms, c *limit.Call) {
 	num, den := terms.Num, terms.Den
 	if terms.Kind != limit.KindBucket {
@@ -146,14 +147,16 @@ func (s *state) adopt(terms *limit.Terms, c *limit.Call) {
 	if s.size == terms.Size && s.num == num && s.den == den && s.length == length {
 		return
 	}
-	left := s.left()
+	left, same := s.left(), s.length == length
+	after := left + terms.Size - s.size
 	s.size, s.num, s.den, s.length = terms.Size, num, den, length
-	if s.kind == limit.KindBucket {
-		s.level = max(min(left, s.size), -s.size) * s.den
-		return
-	}
-	if s.kind != limit.KindSlots {
-		s.begin(max(min(left, s.size), -s.size))
+	switch {
+	case s.kind == limit.KindBucket:
+		s.level = max(after, min(left, 0), -s.size) * s.den
+	case s.kind == limit.KindFixed || s.kind != limit.KindSlots && !same:
+		s.begin(max(after, -s.size))
+	case s.kind == limit.KindSliding:
+		s.used, s.past = min(s.used, 2*s.size), min(s.past, 2*s.size)
 	}
 }
 

@@ -227,7 +227,7 @@ func TestTiers(t *testing.T) {
 	b.want("tier", int64(r.Tier), 1)
 	b.want("left", r.Left, 80)
 	r = b.ask(limit.Call{Node: "a", Seq: 6, Tiers: tiers[:1]})
-	b.want("left under other terms", r.Left, 80)
+	b.want("left under other terms, nothing used", r.Left, 200)
 }
 
 func TestFixedWindow(t *testing.T) {

@@ -83,8 +83,9 @@ end
 local function adopt(terms)
   if size == terms[SIZE] and num == terms[NUM] and den == terms[DEN] then return end
   local have = left()
+  local after = have + terms[SIZE] - size
   size, num, den = terms[SIZE], terms[NUM], terms[DEN]
-  level = max(min(have, size), -size) * den
+  level = max(after, min(have, 0), -size) * den
 end
 
 local function lose()

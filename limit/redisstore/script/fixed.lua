@@ -38,9 +38,9 @@ local function filling() return window_ends() - t end
 
 local function adopt(terms)
   if size == terms[SIZE] and length == terms[LENGTH] then return end
-  local have = left()
+  local after = left() + terms[SIZE] - size
   size, length = terms[SIZE], terms[LENGTH]
-  begin(max(min(have, size), -size))
+  begin(max(after, -size))
 end
 
 local function lose() begin(0) end

@@ -71,9 +71,9 @@ end
 
 local function adopt(terms)
   if size == terms[SIZE] and length == length_of(terms) then return end
-  local have = left()
+  local after, same = left() + terms[SIZE] - size, length == length_of(terms)
   size, length = terms[SIZE], length_of(terms)
-  begin(max(min(have, size), -size))
+  if not same then begin(max(after, -size)) end
 end
 
 local function lose() begin(0) end

@@ -73,9 +73,13 @@ local function filling() return (window + 2) * length - t end
 
 local function adopt(terms)
   if size == terms[SIZE] and length == length_of(terms) then return end
-  local have = left()
+  local after, same = left() + terms[SIZE] - size, length == length_of(terms)
   size, length = terms[SIZE], length_of(terms)
-  begin(max(min(have, size), -size))
+  if same then
+    used, past = min(used, 2 * size), min(past, 2 * size)
+  else
+    begin(max(after, -size))
+  end
 end
 
 local function lose() begin(0) end
