@@ -38,6 +38,7 @@ type Fabric struct {
 	likes    *likeBook
 	totals   *totals
 	parcels  *parcels
+	ledgerID atomic.Pointer[string] // set with the streams
 	known    known
 	rules    atomic.Pointer[RulesRecord] // the newest set that this node has met
 	replicas atomic.Int64                // of the streams, 0 before they are open

@@ -57,6 +57,14 @@ func (f *Fabric) giftsFrom(ctx context.Context, room string, after, prev uint64,
 	return gifts, nil
 }
 
+// LedgerID tells this ledger from any other, whose sequences say nothing here; the same on every node.
+func (f *Fabric) LedgerID() string {
+	if id := f.ledgerID.Load(); id != nil {
+		return *id
+	}
+	return ""
+}
+
 // LastGift returns the sequence of the room's last gift, 0 for none.
 func (f *Fabric) LastGift(ctx context.Context, room string) (uint64, error) {
 	r, _, err := f.last(ctx, giftStream, giftSubject(room))

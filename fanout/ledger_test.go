@@ -220,3 +220,23 @@ func expectGifts(t *testing.T, f *Fabric, l *listener, want []uint64) {
 		t.Fatalf("another gift %+v", <-l.gifts)
 	}
 }
+
+// A ledger keeps its name over restarts, all nodes know it by the same one, and a new ledger has another.
+func TestLedgerID(t *testing.T) {
+	t.Parallel()
+	s := natsServer(t)
+	n1, n2 := node(t, s, "n1"), node(t, s, "n2")
+	if id := n1.LedgerID(); id == "" || id != n2.LedgerID() {
+		t.Errorf("two nodes on one ledger: %q and %q", id, n2.LedgerID())
+	}
+	dir := t.TempDir()
+	first := openUnclosed(t, Config{NodeID: "e1", DataDir: dir})
+	closeNow(t, first)
+	again := open(t, Config{NodeID: "e1", DataDir: dir})
+	if again.LedgerID() != first.LedgerID() {
+		t.Errorf("after a restart %q, before %q", again.LedgerID(), first.LedgerID())
+	}
+	if other := open(t, Config{NodeID: "e1", DataDir: t.TempDir()}); other.LedgerID() == first.LedgerID() {
+		t.Error("two ledgers have one name")
+	}
+}

@@ -21,6 +21,7 @@ func (f *Fabric) measureLedger(ctx context.Context) {
 		return
 	}
 	info := s.CachedInfo()
+	f.knowLedger(info)
 	f.known.gift.meet(info.State.LastSeq)
 	size := LedgerSize{int64(info.State.Bytes), info.Config.MaxBytes}
 	if wasFull := f.noteLedger(&size); size.nearlyFull() && !wasFull {

@@ -209,6 +209,9 @@ func (f *Fabric) openStream(ctx context.Context, s jetstream.StreamConfig) (made
 	have, err := f.js.Stream(ctx, s.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		if have, err = f.js.CreateStream(ctx, s); err == nil {
+			if s.Name == giftStream {
+				f.knowLedger(have.CachedInfo())
+			}
 			return have.CachedInfo().Created, nil
 		}
 		if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
@@ -221,6 +224,10 @@ func (f *Fabric) openStream(ctx context.Context, s jetstream.StreamConfig) (made
 	}
 	is := have.CachedInfo().Config
 	s.FirstSeq, s.Replicas = is.FirstSeq, max(s.Replicas, is.Replicas)
+	if s.Name == giftStream {
+		f.knowLedger(have.CachedInfo())
+		s.Metadata = map[string]string{ledgerKey: is.Metadata[ledgerKey]}
+	}
 	_, err = f.js.UpdateStream(ctx, s)
 	return have.CachedInfo().Created, err
 }
