@@ -20,8 +20,8 @@ type AuditRecord struct {
 // Audit keeps a record of what somebody did in a room, for 90 days and the newest 1,000 of each room. ErrUnknown when
 // the store did not answer in time, ErrRefused when nothing was stored.
 func (f *Fabric) Audit(ctx context.Context, room string, entry []byte) error {
-	if !f.store.IsConnected() {
-		return fmt.Errorf("%w: %w", ErrRefused, ErrDisconnected)
+	if err := f.mayStore(roadAudit); err != nil {
+		return err
 	}
 	ctx, cancel := f.storeContext(ctx)
 	defer cancel()

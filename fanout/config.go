@@ -65,8 +65,9 @@ type Config struct {
 	ProbeTimeout time.Duration
 	// SweepEvery is the period in which subscribed rooms are compared with the store. Default 10 seconds.
 	SweepEvery time.Duration
-	// RulesEvery is the period in which the limits in force are compared with the store. Default 1 second.
-	RulesEvery time.Duration
+	// FollowEvery is the period in which limits, revocations, settings and secrets are compared with the store; news of them
+	// come at once. Default 1 second.
+	FollowEvery time.Duration
 
 	// GrowEvery is the period in which a cluster that had fewer than three servers is asked whether it can hold more
 	// replicas now. A reconnect asks too. Default 1 minute.
@@ -99,7 +100,7 @@ func (c Config) withDefaults() Config {
 	set(&c.ProbeEvery, time.Second)
 	set(&c.ProbeTimeout, 3*time.Second)
 	set(&c.SweepEvery, 10*time.Second)
-	set(&c.RulesEvery, time.Second)
+	set(&c.FollowEvery, time.Second)
 	set(&c.GrowEvery, time.Minute)
 	if c.GiftBytes == 0 {
 		c.GiftBytes = 4 << 30
@@ -161,7 +162,7 @@ func (c Config) Validate() error {
 		{"SettingsAge", c.SettingsAge, time.Minute}, {"LikesGather", c.LikesGather, time.Millisecond},
 		{"StoreTimeout", c.StoreTimeout, time.Millisecond}, {"AnnounceEvery", c.AnnounceEvery, time.Millisecond},
 		{"ProbeEvery", c.ProbeEvery, time.Millisecond}, {"SweepEvery", c.SweepEvery, time.Millisecond},
-		{"RulesEvery", c.RulesEvery, time.Millisecond}, {"GrowEvery", c.GrowEvery, time.Millisecond},
+		{"FollowEvery", c.FollowEvery, time.Millisecond}, {"GrowEvery", c.GrowEvery, time.Millisecond},
 	} {
 		if d.value < d.least {
 			fault(d.field, "want at least %v, have %v", d.least, d.value)

@@ -30,8 +30,10 @@ func (f *Fabric) connect(name string) (*nats.Conn, error) {
 		nats.PingInterval(pingEvery),
 		nats.MaxPingsOutstanding(pingsOut),
 		nats.ErrorHandler(f.onError),
+		nats.PermissionErrOnSubscribe(true),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			f.setConnected()
+			f.connectionChanged()
 			if !f.isClosed() {
 				f.log.Warn("nats connection lost", "connection", name, "err", err)
 			}
@@ -40,8 +42,9 @@ func (f *Fabric) connect(name string) (*nats.Conn, error) {
 			f.metrics.reconnects.Inc()
 			f.setConnected()
 			f.log.Info("nats connection back", "connection", name)
-			f.lookAfterStreams() // a server that was restarted has lost its memory streams, or all
-			f.sweepSoon.soon()   // whatever was re-published meanwhile was not heard
+			f.lookAfterStreams()  // a server that was restarted has lost its memory streams, or all
+			f.connectionChanged() // whatever was re-published meanwhile was not heard
+			f.announceSoon.soon()
 		}),
 	}
 	if f.server != nil {
@@ -88,6 +91,10 @@ func (f *Fabric) connected() bool { return f.live.IsConnected() && f.store.IsCon
 
 // onError hears what no call returns: above all that a room's handler was too slow and messages were dropped.
 func (f *Fabric) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
+	if errors.Is(err, nats.ErrPermissionViolation) {
+		f.forbidden(err)
+		return
+	}
 	if !errors.Is(err, nats.ErrSlowConsumer) {
 		f.log.Error("nats", "err", err)
 		return

@@ -28,7 +28,36 @@ type record struct {
 	Seq     uint64
 	Time    time.Time
 	Data    []byte
+	Origin  uint64 // the sequence that it had before its stream was lost; 0: it is no restored one
 }
+
+// originHeader carries [record.Origin].
+const originHeader = "Lr-Origin"
+
+func originOf(h nats.Header) uint64 {
+	n, _ := strconv.ParseUint(h.Get(originHeader), 10, 64) // absent: 0
+	return n
+}
+
+// header says what a restored record was.
+func (r record) header() nats.Header {
+	if r.Origin == 0 {
+		return nil
+	}
+	return nats.Header{originHeader: {strconv.FormatUint(r.Origin, 10)}}
+}
+
+// decided is the sequence under which somebody decided it.
+func (r record) decided() uint64 {
+	if r.Origin > 0 {
+		return r.Origin
+	}
+	return r.Seq
+}
+
+// outdates reports whether other was restored from an older copy than r is: of several nodes that lived through the loss
+// of a stream the slowest to have heard may have been the first to write.
+func (r record) outdates(other record) bool { return other.Origin > 0 && other.Origin < r.decided() }
 
 // read returns what the stream has for the request, in the order of its sequence.
 func (f *Fabric) read(ctx context.Context, stream string, req directGet) ([]record, error) {
@@ -106,7 +135,7 @@ func storedRecord(m *nats.Msg) (record, error) {
 	}
 	// A message without a readable time is still the message.
 	t, _ := time.Parse(time.RFC3339Nano, m.Header.Get(jetstream.TimeStampHeaer))
-	return record{Subject: m.Header.Get(jetstream.SubjectHeader), Seq: seq, Time: t, Data: m.Data}, nil
+	return record{Subject: m.Header.Get(jetstream.SubjectHeader), Seq: seq, Time: t, Data: m.Data, Origin: originOf(m.Header)}, nil
 }
 
 // storeContext bounds a wait for JetStream.

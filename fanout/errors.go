@@ -10,6 +10,8 @@ var (
 	ErrUnknown = errors.New("fanout: outcome unknown")
 	// ErrDisconnected says that NATS is away and nothing was sent.
 	ErrDisconnected = errors.New("fanout: not connected")
+	// ErrForbidden says that NATS does not let this node's user do it and nothing was sent.
+	ErrForbidden = errors.New("fanout: forbidden by nats")
 	// ErrConflict says that the settings were changed since the revision that the caller knows.
 	ErrConflict = errors.New("fanout: settings changed meanwhile")
 	// ErrNotFound says that the ledger has no such gift.

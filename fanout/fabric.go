@@ -34,19 +34,24 @@ type Fabric struct {
 	closing     chan struct{} // closed by Close
 
 	// Guarded by themselves.
-	roster   *roster
-	likes    *likeBook
-	totals   *totals
-	parcels  *parcels
-	ledgerID atomic.Pointer[string] // set with the streams
-	known    known
-	rules    atomic.Pointer[RulesRecord] // the newest set that this node has met
-	replicas atomic.Int64                // of the streams, 0 before they are open
-	reopen   atomic.Int64                // the streams must be looked after: since when, Unix nanoseconds, 0 for no
-	raises   atomic.Uint64               // likes that this node has restored, for their ids
-	wanted   atomic.Bool                 // somebody wants all of this node's rooms
-	running  atomic.Bool                 // everything fixed is set
-	conflict atomic.Pointer[error]       // why this node must end
+	roster      *roster
+	likes       *likeBook
+	totals      *totals
+	parcels     *parcels
+	ledgerID    atomic.Pointer[string] // set with the streams
+	known       known
+	rules       atomic.Pointer[record]                        // the newest set that this node has met
+	revoker     atomic.Pointer[func(string, time.Time, bool)] // who is told what is revoked here
+	roads       *roads
+	connections atomic.Uint64 // losses and returns of connections
+	changed     atomic.Int64  // the last of them, nanoseconds after roads.began
+	presence    *follower
+	replicas    atomic.Int64          // of the streams, 0 before they are open
+	reopen      atomic.Int64          // the streams must be looked after: since when, Unix nanoseconds, 0 for no
+	raises      atomic.Uint64         // likes that this node has restored, for their ids
+	wanted      atomic.Bool           // somebody wants all of this node's rooms
+	running     atomic.Bool           // everything fixed is set
+	conflict    atomic.Pointer[error] // why this node must end
 
 	// The loops, and what asks them for a round.
 	loops        sync.WaitGroup
@@ -56,14 +61,15 @@ type Fabric struct {
 
 	made map[string]time.Time // when each stream was made; owned by Open, then by the care loop
 
-	mu      sync.Mutex // taken alone; never held over a call to NATS or to a handler
-	subs    map[string]*Subscription
-	verbs   map[string]*answering
-	secrets map[string]string // that the nodes agreed on
-	rooms   RoomCounts
-	ledger  LedgerSize // when last asked
-	stored  bool       // it answered then
-	closed  bool
+	mu        sync.Mutex // taken alone; never held over a call to NATS or to a handler
+	subs      map[string]*Subscription
+	verbs     map[string]*answering
+	secrets   map[string]string // that the nodes agreed on
+	followers map[string]*follower
+	rooms     RoomCounts
+	ledger    LedgerSize // when last asked
+	stored    bool       // it answered then
+	closed    bool
 }
 
 // Open connects, starting the embedded server when there are no URLs, and creates the streams that are missing. ctx
@@ -76,7 +82,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Fabric, error) {
 	f := &Fabric{
 		cfg: cfg, log: log, metrics: cfg.Metrics,
 		likes: newLikeBook(), totals: newTotals(), parcels: newParcels(), made: map[string]time.Time{},
-		subs: map[string]*Subscription{}, verbs: map[string]*answering{}, secrets: map[string]string{},
+		subs: map[string]*Subscription{}, verbs: map[string]*answering{}, secrets: map[string]string{}, followers: map[string]*follower{}, roads: newRoads(cfg.NodeID),
 		sweepSoon: newWake(), careSoon: newWake(), announceSoon: newWake(),
 		ended: make(chan struct{}), closing: make(chan struct{}),
 	}
@@ -100,6 +106,11 @@ func (f *Fabric) open(ctx context.Context) error {
 	if f.store, err = f.connect("store"); err != nil {
 		return err
 	}
+	if f.server == nil {
+		if err = f.tryRoads(ctx, true); err != nil {
+			return err
+		}
+	}
 	if f.js, err = jetstream.New(f.store, jetstream.WithPublishAsyncTimeout(f.cfg.StoreTimeout)); err != nil {
 		return err
 	}
@@ -120,11 +131,12 @@ func (f *Fabric) open(ctx context.Context) error {
 		}
 	}
 	f.measureLedger(ctx)
-	return f.run()
+	return f.run(ctx)
 }
 
 // run starts the loops, each ended by stop and waited for by Close.
-func (f *Fabric) run() error {
+func (f *Fabric) run(opening context.Context) error {
+	f.presence = f.follow(FollowPresence, f.cfg.AnnounceEvery, f.cfg.NodeTimeout, nil)
 	for subject, h := range map[string]nats.MsgHandler{
 		nodePrefix + "*.presence": f.hear, whoSubject: f.sayWho, wholeSubject(f.cfg.NodeID): f.sayWhole,
 	} {
@@ -142,6 +154,13 @@ func (f *Fabric) run() error {
 	if _, err := f.store.Subscribe(nodeSubject(f.cfg.NodeID, "parcel"), f.handOut); err != nil {
 		return fmt.Errorf("subscribe to requests for parcels: %w", err)
 	}
+	if _, err := f.live.Subscribe(roomPrefix+f.roads.room+".>", f.heardProbe); err != nil {
+		return fmt.Errorf("subscribe to the probe's room: %w", err)
+	}
+	settings, err := f.followSettings(opening)
+	if err != nil {
+		return fmt.Errorf("follow settings: %w", err)
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	f.ctx, f.stop = ctx, stop
 	f.running.Store(true)
@@ -150,8 +169,23 @@ func (f *Fabric) run() error {
 	f.loops.Go(func() { f.probeLoop(ctx) })
 	f.loops.Go(func() { f.likeLoop(ctx) })
 	f.loops.Go(func() { every(ctx, f.cfg.ProbeEvery, nil, f.measureLedger) })
-	f.loops.Go(func() { every(ctx, f.cfg.SweepEvery, f.sweepSoon, f.sweep) })
+	_ = settings.lookOnce(opening) // its loop looks again
+	f.loops.Go(func() { settings.run(ctx) })
+	for _, w := range []*follower{f.followRooms(), f.followSecrets()} {
+		_ = w.lookOnce(opening) // its loop looks again
+		f.loops.Go(func() { w.run(ctx) })
+	}
+	if f.server == nil {
+		f.loops.Go(func() {
+			every(ctx, f.cfg.SweepEvery, f.roads.soon, func(ctx context.Context) { _ = f.tryRoads(ctx, false) })
+		}) // kept by the roads
+	}
 	f.loops.Go(func() { every(ctx, f.cfg.GrowEvery, f.careSoon, f.care) })
+	select {
+	case <-f.presence.news: // ready means heard
+	case <-time.After(f.cfg.StoreTimeout):
+	case <-opening.Done():
+	}
 	return nil
 }
 

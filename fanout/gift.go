@@ -42,8 +42,8 @@ func (f *Fabric) storeGift(ctx context.Context, room, id string, event []byte) (
 	if err := ctx.Err(); err != nil {
 		return protocol.Receipt{}, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
-	if !f.store.IsConnected() {
-		return protocol.Receipt{}, fmt.Errorf("%w: %w", ErrRefused, ErrDisconnected)
+	if err := f.mayStore(roadGift); err != nil {
+		return protocol.Receipt{}, err
 	}
 	ctx, cancel := f.storeContext(ctx)
 	defer cancel()

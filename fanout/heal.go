@@ -142,32 +142,11 @@ func (f *Fabric) makeRaise(ctx context.Context, room string, r raise) error {
 	return nil
 }
 
-// countedLikes asks the stream's leader: what other replicas answer may be older than what this node has shown.
+// countedLikes is the leader's total: this node must not raise what another one has raised.
 func (f *Fabric) countedLikes(ctx context.Context, room string) (int64, error) {
-	ctx, cancel := f.storeContext(ctx)
-	defer cancel()
-	body, err := json.Marshal(map[string]string{"last_by_subj": likesSubject(room)})
-	if err != nil {
+	r, ok, err := f.leaderGet(ctx, likesStream, leaderGet{Last: likesSubject(room)})
+	if err != nil || !ok {
 		return 0, err
 	}
-	answer, err := f.store.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+likesStream, body)
-	if err != nil {
-		return 0, fmt.Errorf("likes of room %s: %w", room, err)
-	}
-	var got struct {
-		Error   *jetstream.APIError `json:"error"`
-		Message struct {
-			Data []byte `json:"data"`
-		} `json:"message"`
-	}
-	if err := json.Unmarshal(answer.Data, &got); err != nil {
-		return 0, fmt.Errorf("likes of room %s: %w", room, err)
-	}
-	if got.Error != nil {
-		if got.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound {
-			return 0, nil
-		}
-		return 0, fmt.Errorf("likes of room %s: %w", room, got.Error)
-	}
-	return parseTotal(got.Message.Data)
+	return parseTotal(r.Data)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +23,8 @@ type Health struct {
 	Conflict error
 	// Stored: the gift ledger answered the last time it was asked.
 	Stored bool
+	// Forbidden names what NATS does not let this node do, see [Fabric.Forbidden].
+	Forbidden []string
 	// Ledger is its size then.
 	Ledger LedgerSize
 }
@@ -41,7 +45,14 @@ func (h Health) Err() error {
 	if !h.Stored {
 		faults = append(faults, errNoStore)
 	}
+	if len(h.Forbidden) > 0 {
+		faults = append(faults, forbiddenError(h.Forbidden))
+	}
 	return errors.Join(faults...)
+}
+
+func forbiddenError(all []string) error {
+	return fmt.Errorf("%w: %s", ErrForbidden, strings.Join(all, ", "))
 }
 
 // Health reports the state of the bus; it does not wait.
@@ -49,7 +60,7 @@ func (f *Fabric) Health() Health {
 	f.mu.Lock()
 	ledger, stored := f.ledger, f.stored
 	f.mu.Unlock()
-	return Health{Connected: f.connected(), Delivering: !f.deaf(time.Now()), Stored: stored, Ledger: ledger, Conflict: f.Conflict()}
+	return Health{Connected: f.connected(), Delivering: !f.deaf(time.Now()), Stored: stored, Ledger: ledger, Conflict: f.Conflict(), Forbidden: f.Forbidden()}
 }
 
 // HeardSelf returns the latest instant of which this node knows that others could reach it: when it sent the last message
@@ -132,6 +143,7 @@ func (f *Fabric) probeLoop(ctx context.Context) {
 			}
 		}
 		now := time.Now()
+		f.probeRoads(now, !late && f.connected() && !f.deaf(now))
 		if f.Health().Err() != nil {
 			ill = now
 		}

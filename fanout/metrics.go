@@ -22,6 +22,7 @@ type Metrics struct {
 	giftLimit  prometheus.Gauge
 	likes      prometheus.Gauge
 	presence   prometheus.Counter
+	forbidden  *prometheus.CounterVec // by operation
 	asks       *prometheus.CounterVec // by result
 	answers    *prometheus.CounterVec // by result
 
@@ -64,6 +65,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		giftBytes:  gauge("gift_ledger_bytes", "Size of the gift ledger."),
 		giftLimit:  gauge("gift_ledger_limit_bytes", "Size at which the ledger refuses gifts; alert at 80 %."),
 		presence:   counter("presence_bytes_total", "Bytes in which this node has announced itself and its rooms."),
+		forbidden:  vec("forbidden_total", "Publications and subscriptions that NATS has forbidden.", "operation", opPublish, opSubscribe),
 		asks:       vec("asks_total", "Questions to nodes.", "result", askResults[:]...),
 		answers:    vec("answers_total", "Questions from nodes.", "result", "answered", faultFailed, faultBusy),
 		likes:      gauge("likes_unstored", "Likes that wait to be stored."),
@@ -73,7 +75,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m.setting, m.pending = m.received.WithLabelValues("settings"), m.dropped.WithLabelValues("pending")
 	if reg != nil {
 		reg.MustRegister(m.received, m.dropped, m.gifts, m.giftTime, m.holes, m.connected, m.reconnects, m.deaf,
-			m.probe, m.nodes, m.giftBytes, m.giftLimit, m.likes, m.presence, m.asks, m.answers)
+			m.probe, m.nodes, m.giftBytes, m.giftLimit, m.likes, m.presence, m.forbidden, m.asks, m.answers)
 	}
 	return m
 }

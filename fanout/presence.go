@@ -188,6 +188,9 @@ func (f *Fabric) hear(m *nats.Msg) {
 		f.judge(a.identity)
 	}
 	if a.Node == f.cfg.NodeID {
+		if a.Incarnation == f.incarnation {
+			f.presence.heard()
+		}
 		return
 	}
 	if f.roster.hear(a, time.Now()) {

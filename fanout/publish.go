@@ -3,13 +3,19 @@ package fanout
 import "fmt"
 
 // PublishDanmaku sends one danmaku event to all nodes that have the room, this one included: at most once, without
-// waiting. ErrDisconnected when NATS is away; nothing is kept for later.
+// waiting. ErrDisconnected when NATS is away, ErrForbidden when it is known to let nobody hear it; nothing is kept for later.
 func (f *Fabric) PublishDanmaku(room string, event []byte) error {
+	if err := f.roads.of(roadDanmaku).open(); err != nil {
+		return err
+	}
 	return f.publish(roomSubject(room, kindDanmaku), event)
 }
 
 // PublishControl sends one event of the control lane, as PublishDanmaku does.
 func (f *Fabric) PublishControl(room string, event []byte) error {
+	if err := f.roads.of(roadControl).open(); err != nil {
+		return err
+	}
 	return f.publish(roomSubject(room, kindControl), event)
 }
 
@@ -17,6 +23,17 @@ func (f *Fabric) publish(subject string, payload []byte) error {
 	// Without a reconnect buffer nats.go itself refuses while it reconnects.
 	if err := f.live.Publish(subject, payload); err != nil {
 		return fmt.Errorf("%w: %w", ErrDisconnected, err)
+	}
+	return nil
+}
+
+// mayStore returns ErrRefused when a write would be sent to nobody.
+func (f *Fabric) mayStore(road roadName) error {
+	if !f.store.IsConnected() {
+		return fmt.Errorf("%w: %w", ErrRefused, ErrDisconnected)
+	}
+	if err := f.roads.of(road).open(); err != nil {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	return nil
 }

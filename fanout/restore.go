@@ -8,8 +8,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"liveroom/protocol"
 )
 
 // A cluster that has just started has no leader for a while; opening waits for it so long.
@@ -75,8 +73,8 @@ func (f *Fabric) restore(ctx context.Context) error {
 		}
 	}
 	errs := []error{err}
-	if anew[rulesStream] {
-		errs = append(errs, f.restoreRules(ctx))
+	if err == nil {
+		errs = append(errs, f.restoreRules(ctx), f.restoreSettings(ctx, anew[settingsStream]))
 	}
 	if anew[clusterStream] {
 		errs = append(errs, f.restoreSecrets(ctx))
@@ -84,25 +82,31 @@ func (f *Fabric) restore(ctx context.Context) error {
 	if anew[likesStream] {
 		errs = append(errs, f.healLikes(ctx, f.shownLikes()))
 	}
-	if anew[settingsStream] {
-		errs = append(errs, f.restoreSettings(ctx))
-	}
 	return errors.Join(errs...)
 }
 
+// restoreRules writes the newest set that this node knows, unless the store has what somebody decided, or restored from a copy
+// as new.
 func (f *Fabric) restoreRules(ctx context.Context) error {
-	r := f.rules.Load()
-	if r == nil {
-		return nil
+	for ctx.Err() == nil {
+		known := f.rules.Load()
+		if known == nil {
+			return nil
+		}
+		after, err := f.lastVersion(ctx)
+		if err != nil {
+			return err
+		}
+		stored, ok, err := f.leaderGet(ctx, rulesStream, leaderGet{Last: rulesSubject})
+		if err != nil || ok && !known.outdates(stored) {
+			return err
+		}
+		_, err = f.publishRules(ctx, record{Data: known.Data, Origin: known.decided()}, after)
+		if !errors.Is(err, ErrConflict) { // else another node was faster
+			return err
+		}
 	}
-	after, err := f.lastVersion(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := f.PublishRules(ctx, r.Payload, after); err != nil && !errors.Is(err, ErrConflict) { // another node was faster
-		return err
-	}
-	return nil
+	return ctx.Err()
 }
 
 func (f *Fabric) restoreSecrets(ctx context.Context) error {
@@ -124,18 +128,34 @@ func (f *Fabric) restoreSecrets(ctx context.Context) error {
 	return nil
 }
 
-func (f *Fabric) restoreSettings(ctx context.Context) error {
+// restoreSettings does the same for the rooms that have members: all when the stream was lost, else those that were handed an
+// older copy than they have.
+func (f *Fabric) restoreSettings(ctx context.Context, lost bool) error {
 	for _, s := range f.subscriptions() {
-		payload := s.settings.Load()
-		if payload == nil || *payload == nil {
-			continue
-		}
-		ctx, cancel := f.storeContext(ctx)
-		_, err := f.buckets.settings.Create(ctx, protocol.Token(s.room), *payload)
-		cancel()
-		if err != nil && !errors.Is(err, jetstream.ErrKeyExists) { // another node was faster
-			return fmt.Errorf("restore settings of room %s: %w", s.room, err)
+		if s.outdated.Swap(false) || lost {
+			if err := f.restoreRoom(ctx, s); err != nil {
+				s.outdated.Store(true)
+				return fmt.Errorf("restore settings of room %s: %w", s.room, err)
+			}
 		}
 	}
 	return nil
+}
+
+func (f *Fabric) restoreRoom(ctx context.Context, s *Subscription) error {
+	for ctx.Err() == nil {
+		known := s.settings.Load()
+		if known == nil || known.Data == nil {
+			return nil
+		}
+		stored, ok, err := f.leaderGet(ctx, settingsStream, leaderGet{Last: settingsSubject(s.room)})
+		if err != nil || ok && !known.outdates(stored) {
+			return err
+		}
+		_, err = f.putSettings(ctx, s.room, record{Data: known.Data, Origin: known.decided()}, stored.Seq)
+		if !errors.Is(err, ErrConflict) { // else another node was faster
+			return err
+		}
+	}
+	return ctx.Err()
 }

@@ -19,7 +19,7 @@ func TestStoreComesBackEmpty(t *testing.T) {
 	port := s.Addr().(*net.TCPAddr).Port
 	cfg := func(id string) Config {
 		c := nodeConfig(s, id)
-		c.LikesGather, c.RulesEvery, c.StoreTimeout = 5*time.Millisecond, 20*time.Millisecond, time.Second
+		c.LikesGather, c.FollowEvery, c.StoreTimeout = 5*time.Millisecond, 20*time.Millisecond, time.Second
 		return c
 	}
 	n1, n2 := open(t, cfg("n1")), open(t, cfg("n2"))
@@ -221,5 +221,52 @@ func TestTotalsAreBounded(t *testing.T) {
 	}
 	if a, b := k.of("9"), k.of("10"); a != 0 || b != 11 {
 		t.Errorf("the oldest %d, the next %d", a, b)
+	}
+}
+
+// Of the nodes that tell an empty store what they know the first one may have heard less than the others. What they know wins:
+// nobody is handed the older copy, and the store ends with the newer.
+func TestNewerCopyIsRestored(t *testing.T) {
+	s := natsServer(t)
+	ctx := testContext(t)
+	cfg := nodeConfig(s, "n1")
+	cfg.FollowEvery = 20 * time.Millisecond
+	f := open(t, cfg)
+	l, sub := subscribe(t, f, "demo")
+	rules := make(chan RulesRecord, 64)
+	stop, err := f.FollowRules(func(r RulesRecord) { rules <- r })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	var version, revision uint64
+	for _, text := range []string{"old", "new"} {
+		if version, err = f.PublishRules(ctx, []byte(text), version); err != nil {
+			t.Fatal(err)
+		}
+		if revision, err = f.PutSettings(ctx, "demo", []byte(text), revision); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for r := receive(t, rules); r.Version != version; r = receive(t, rules) {
+	}
+	for got := receive(t, l.settings); got.revision != revision; got = receive(t, l.settings) {
+	}
+
+	behind := node(t, s, "n2") // restores what it has heard of, the first ones
+	if _, err := behind.publishRules(ctx, record{Data: []byte("old"), Origin: version - 1}, version); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := behind.putSettings(ctx, "demo", record{Data: []byte("old"), Origin: revision - 1}, revision); err != nil {
+		t.Fatal(err)
+	}
+	if r := receive(t, rules); string(r.Payload) != "new" || r.Version != version+2 {
+		t.Errorf("handed version %d, %s", r.Version, r.Payload)
+	}
+	if got := receive(t, l.settings); got != (setting{"new", revision + 2}) {
+		t.Errorf("handed %+v", got)
+	}
+	if got := *sub.settings.Load(); got.decided() != revision {
+		t.Errorf("the settings are those of %d, want %d", got.decided(), revision)
 	}
 }

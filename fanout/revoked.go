@@ -5,19 +5,24 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go"
 )
 
 // RevokedFor is how long the nodes remember that something was revoked.
 const RevokedFor = 30 * 24 * time.Hour
 
-// Revoke tells all nodes, those to come included, that what goes by a name has been revoked as of at. It returns once
-// that is stored: ErrUnknown when the store did not answer in time, ErrRefused when nothing was stored.
+// Revoke tells all nodes, those to come included, that what goes by a name has been revoked as of at. On this node it holds
+// at once, also after an error. It returns once that is stored: ErrUnknown when the store did not answer in time, ErrRefused
+// when nothing was stored; the same may be said again.
 func (f *Fabric) Revoke(ctx context.Context, name string, at time.Time) error {
-	if !f.store.IsConnected() {
-		return fmt.Errorf("%w: %w", ErrRefused, ErrDisconnected)
+	if h := f.revoker.Load(); h != nil {
+		(*h)(name, at, false)
+	}
+	if err := f.mayStore(roadRevoke); err != nil {
+		return err
 	}
 	ctx, cancel := f.storeContext(ctx)
 	defer cancel()
@@ -28,51 +33,32 @@ func (f *Fabric) Revoke(ctx context.Context, name string, at time.Time) error {
 	return nil
 }
 
-// FollowRevoked calls h with everything that is revoked and then with what is from now on, one after the other, until stop
-// is called. known tells that it was revoked before. It returns when h has seen all that was stored.
+// FollowRevoked calls h with everything that is revoked and then with what is from now on, until stop is called. known tells
+// that it was revoked before. What [Fabric.Revoke] says on this node comes at once, from its goroutine, and may come again; so
+// may everything else after the store was lost. It returns when h has seen all that was stored. There is one follower at a time.
 func (f *Fabric) FollowRevoked(ctx context.Context, h func(name string, at time.Time, known bool)) (stop func(), err error) {
-	life, cancel := context.WithCancel(context.Background())
-	watch, err := f.buckets.revoked.WatchAll(life)
+	known := true
+	r := &reader{f: f, stream: revokedStream, subject: "$KV." + revokedBucket + ".*", take: func(m record) { f.tellRevoked(m, known, h) }}
+	w := f.lookOften(FollowRevocations, r.read)
+	f.revoker.Store(&h)
+	sub, err := f.live.Subscribe(revokedNewsPrefix+"*", func(*nats.Msg) { w.news.soon() })
 	if err != nil {
-		cancel()
-		return nil, fmt.Errorf("watch what is revoked: %w", err)
+		return nil, fmt.Errorf("subscribe to revocations: %w", err)
 	}
-	complete, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		known := true
-		for e := range watch.Updates() {
-			if e == nil {
-				known = false
-				close(complete)
-				continue
-			}
-			f.tellRevoked(e, known, h)
-		}
-	}()
-	stop = func() {
-		_ = watch.Stop() // fails only on a closed connection, where there is nothing to undo
-		cancel()
-		<-ended
+	if err := w.lookOnce(ctx); err != nil {
+		_ = sub.Unsubscribe() // fails only on a closed connection, where there is nothing to undo
+		return nil, fmt.Errorf("read what is revoked: %w", err)
 	}
-	select {
-	case <-complete:
-		return stop, nil
-	case <-ended:
-		err = ErrDisconnected
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	stop()
-	return nil, fmt.Errorf("read what is revoked: %w", err)
+	known = false
+	return w.start(sub), nil
 }
 
-func (f *Fabric) tellRevoked(e jetstream.KeyValueEntry, known bool, h func(string, time.Time, bool)) {
-	name, err := base64.RawURLEncoding.DecodeString(e.Key())
-	if err != nil || e.Operation() != jetstream.KeyValuePut {
+func (f *Fabric) tellRevoked(m record, known bool, h func(string, time.Time, bool)) {
+	name, err := base64.RawURLEncoding.DecodeString(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:])
+	if err != nil || len(m.Data) == 0 { // a key that somebody removed
 		return
 	}
-	ms, err := strconv.ParseInt(string(e.Value()), 10, 64)
+	ms, err := strconv.ParseInt(string(m.Data), 10, 64)
 	if err != nil {
 		f.log.Warn("a revocation can't be read", "err", err)
 		return

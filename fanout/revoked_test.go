@@ -28,7 +28,7 @@ func TestRevocationsReachNodesThatAreThereAndThoseToCome(t *testing.T) {
 		if err := a.Revoke(testContext(t), name, at); err != nil {
 			t.Fatal(err)
 		}
-		if got := receive(t, here); got != (told{name, at, false}) {
+		if got := receive(t, here); got.known || !got.at.Equal(at) {
 			t.Errorf("told %v", got)
 		}
 	}
@@ -44,7 +44,11 @@ func TestRevocationsReachNodesThatAreThereAndThoseToCome(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, news := range []<-chan told{here, there} {
-		if got := receive(t, news); got != (told{"user:ann@example.com", later, false}) {
+		got := receive(t, news)
+		for got.at.Equal(at) { // again
+			got = receive(t, news)
+		}
+		if got != (told{"user:ann@example.com", later, false}) {
 			t.Errorf("told %v", got)
 		}
 	}

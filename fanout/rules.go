@@ -20,16 +20,20 @@ type RulesRecord struct {
 // the new one's version. All nodes hear of it, see [Fabric.FollowRules]. ErrConflict when somebody was faster,
 // ErrUnknown when the store did not answer, ErrRefused when nothing was stored.
 func (f *Fabric) PublishRules(ctx context.Context, payload []byte, after uint64) (uint64, error) {
-	if !f.store.IsConnected() {
-		return 0, fmt.Errorf("%w: %w", ErrRefused, ErrDisconnected)
+	return f.publishRules(ctx, record{Data: payload}, after)
+}
+
+func (f *Fabric) publishRules(ctx context.Context, r record, after uint64) (uint64, error) {
+	if err := f.mayStore(roadRules); err != nil {
+		return 0, err
 	}
 	ctx, cancel := f.storeContext(ctx)
 	defer cancel()
-	m := &nats.Msg{Subject: rulesSubject, Data: payload}
+	m := &nats.Msg{Subject: rulesSubject, Data: r.Data, Header: r.header()}
 	ack, err := f.js.PublishMsg(ctx, m, jetstream.WithExpectStream(rulesStream), jetstream.WithExpectLastSequence(after), jetstream.WithRetryAttempts(0))
 	switch {
 	case err == nil:
-		f.knowRules(RulesRecord{Version: ack.Sequence, Payload: payload})
+		f.knowRules(record{Seq: ack.Sequence, Data: r.Data, Origin: r.Origin})
 		return ack.Sequence, nil
 	case apiCode(err) == jetstream.JSErrCodeStreamWrongLastSequence:
 		return 0, fmt.Errorf("%w: limits are not at version %d", ErrConflict, after)
@@ -39,19 +43,21 @@ func (f *Fabric) PublishRules(ctx context.Context, payload []byte, after uint64)
 }
 
 // knowRules keeps the newest set, for a store that comes back without it.
-func (f *Fabric) knowRules(r RulesRecord) {
-	f.known.rules.meet(r.Version)
-	for old := f.rules.Load(); old == nil || r.Version > old.Version; old = f.rules.Load() {
+func (f *Fabric) knowRules(r record) {
+	f.known.rules.meet(r.Seq)
+	for old := f.rules.Load(); old == nil || r.Seq > old.Seq; old = f.rules.Load() {
 		if f.rules.CompareAndSwap(old, &r) {
 			return
 		}
 	}
 }
 
+func rulesRecord(r record) RulesRecord { return RulesRecord{r.Seq, r.Data, r.Time} }
+
 // LastRules returns the newest set, false when there is none yet.
 func (f *Fabric) LastRules(ctx context.Context) (RulesRecord, bool, error) {
 	r, ok, err := f.last(ctx, rulesStream, rulesSubject)
-	return RulesRecord{r.Seq, r.Data, r.Time}, ok, err
+	return rulesRecord(r), ok, err
 }
 
 // Rules returns the set of a version, ErrNotFound when there is none, or no longer.
@@ -93,7 +99,7 @@ func (f *Fabric) RulesHistory(ctx context.Context, before uint64, limit int) ([]
 	var out []RulesRecord
 	for i := len(got) - 1; i >= 0; i-- {
 		if r := got[i]; r.Seq < before {
-			out = append(out, RulesRecord{r.Seq, r.Data, r.Time})
+			out = append(out, rulesRecord(r))
 		}
 	}
 	return out, nil
@@ -102,58 +108,30 @@ func (f *Fabric) RulesHistory(ctx context.Context, before uint64, limit int) ([]
 // lastVersion is that of the newest set ever stored, 0 when there was none. It may be gone: a damaged block on a disk takes
 // its messages along, and those before them are still there to go back to.
 func (f *Fabric) lastVersion(ctx context.Context) (uint64, error) {
-	ctx, cancel := f.storeContext(ctx)
-	defer cancel()
-	s, err := f.js.Stream(ctx, rulesStream)
+	info, err := f.streamInfo(ctx, rulesStream)
 	if err != nil {
 		return 0, fmt.Errorf("%w: limits: %w", storeFailure(err), err)
 	}
-	return s.CachedInfo().State.LastSeq, nil
+	return info.State.LastSeq, nil
 }
 
 // FollowRules calls h with the newest set, once at first and then whenever it is another one, until stop is called.
 // The calls come one after the other. A set that was published and replaced between two looks is skipped. News travel
-// at once; a look at the store every [Config.RulesEvery] finds what was lost on the way.
+// at once; a look at the store every [Config.FollowEvery] finds what was lost on the way.
 func (f *Fabric) FollowRules(h func(RulesRecord)) (stop func(), err error) {
-	news := newWake()
-	sub, err := f.live.Subscribe(rulesNewsSubject, func(*nats.Msg) { news.soon() })
+	r := &reader{f: f, stream: rulesStream, subject: rulesSubject, newest: true, take: func(m record) {
+		if known := f.rules.Load(); known != nil && known.outdates(m) {
+			f.lookAfterStreams() // which writes the newer one over it
+			return
+		}
+		f.knowRules(m)
+		h(rulesRecord(m))
+	}}
+	w := f.lookOften(FollowRules, r.read)
+	sub, err := f.live.Subscribe(rulesNewsSubject, func(*nats.Msg) { w.news.soon() })
 	if err != nil {
 		return nil, fmt.Errorf("subscribe to limits: %w", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		f.followRules(ctx, news, h)
-	}()
-	return func() {
-		_ = sub.Unsubscribe() // fails only on a closed connection, where there is nothing to undo
-		cancel()
-		<-ended
-	}, nil
-}
-
-func (f *Fabric) followRules(ctx context.Context, news wake, h func(RulesRecord)) {
-	tick := time.NewTicker(f.cfg.RulesEvery)
-	defer tick.Stop()
-	var known uint64
-	for {
-		if f.connected() {
-			r, ok, err := f.LastRules(ctx)
-			switch {
-			case err == nil && ok && r.Version != known:
-				known = r.Version
-				f.knowRules(r)
-				h(r)
-			case err != nil && ctx.Err() == nil:
-				f.log.Warn("limits cannot be read", "err", err)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		case <-news:
-		}
-	}
+	_ = w.lookOnce(context.Background()) // its loop looks again
+	return w.start(sub), nil
 }

@@ -113,7 +113,7 @@ func TestRulesReachEveryNode(t *testing.T) {
 	var nodes []*Fabric
 	for i := range heard {
 		// The period is far longer than the test: what arrives has come as news.
-		f := open(t, Config{NodeID: fmt.Sprint("n", i), URLs: []string{url}, Shared: true, RulesEvery: time.Hour})
+		f := open(t, Config{NodeID: fmt.Sprint("n", i), URLs: []string{url}, Shared: true, FollowEvery: time.Hour})
 		nodes = append(nodes, f)
 		heard[i] = make(chan RulesRecord, 10)
 		stop, err := f.FollowRules(func(r RulesRecord) { heard[i] <- r })
@@ -131,7 +131,7 @@ func TestRulesReachEveryNode(t *testing.T) {
 		}
 	}
 
-	late := open(t, Config{NodeID: "late", URLs: []string{url}, Shared: true, RulesEvery: 10 * time.Millisecond})
+	late := open(t, Config{NodeID: "late", URLs: []string{url}, Shared: true, FollowEvery: 10 * time.Millisecond})
 	c := make(chan RulesRecord, 10)
 	stop, err := late.FollowRules(func(r RulesRecord) { c <- r })
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -36,4 +37,26 @@ func (f *Fabric) agree(ctx context.Context, name, offer string) (string, error) 
 		return "", fmt.Errorf("read the nodes' %s: %w", name, err)
 	}
 	return string(agreed.Value()), nil
+}
+
+// followSecrets compares what this node goes by with what the nodes have agreed on, which is another value when all that knew
+// it were away while the store was lost.
+func (f *Fabric) followSecrets() *follower {
+	agreed := map[string]string{}
+	r := &reader{f: f, stream: clusterStream, subject: "$KV." + clusterBucket + ".>", take: func(m record) {
+		agreed[strings.TrimPrefix(m.Subject, "$KV."+clusterBucket+".")] = string(m.Data)
+	}}
+	return f.lookOften(FollowSecrets, func(ctx context.Context) error {
+		if err := r.read(ctx); err != nil {
+			return err
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for name, own := range f.secrets {
+			if agreed[name] != own {
+				return fmt.Errorf("the nodes have agreed on another secret for %s; restart this node", name)
+			}
+		}
+		return nil
+	})
 }

@@ -47,12 +47,12 @@ func (s *Subscription) receiveSeen(b []byte) {
 	}
 	s.advanceLikes(v.likes)
 	if v.revision > s.revision.Load() {
-		payload, revision, err := s.f.Settings(context.Background(), s.room) // bounded by StoreTimeout
+		r, err := s.f.storedSettings(context.Background(), s.room) // bounded by StoreTimeout
 		if err != nil {
 			s.f.log.Warn("settings changed and cannot be read yet", "room", s.room, "err", err)
 			s.f.sweepSoon.soon()
 		} else {
-			s.advanceSettings(payload, revision)
+			s.advanceSettings(r)
 		}
 	}
 	switch {

@@ -23,6 +23,7 @@ const (
 	rulesStream    = "liveroom_rules"
 	auditStream    = "liveroom_audit"
 	revokedBucket  = "liveroom_revoked"
+	revokedStream  = "KV_" + revokedBucket
 )
 
 // Bounds of the streams that have no setting; together with the ledger's they are what the data directory may hold.
@@ -69,6 +70,7 @@ func (f *Fabric) streamConfigs() []jetstream.StreamConfig {
 	// A bucket that was lost must not number starts as the one before did, and who watches one goes on from where it was.
 	nodes.FirstSeq = uint64(time.Now().UnixMilli())
 	revoked.FirstSeq = nodes.FirstSeq
+	revoked.RePublish = &jetstream.RePublish{Source: "$KV." + revokedBucket + ".*", Destination: revokedNewsPrefix + "{{wildcard(1)}}", HeadersOnly: true}
 	streams := []jetstream.StreamConfig{
 		{
 			Name: rulesStream, Subjects: []string{rulesSubject}, Storage: jetstream.FileStorage,

@@ -21,6 +21,8 @@ const (
 
 	rulesSubject     = "lr.rules"
 	rulesNewsSubject = "lr.rulesnews"
+
+	revokedNewsPrefix = "lr.revokednews."
 )
 
 // roomSubject escapes, so that no room can name another room's subject or a wildcard.

@@ -58,7 +58,8 @@ type Subscription struct {
 	lastGift atomic.Uint64          // sequence
 	revision atomic.Uint64          // of the settings
 	total    atomic.Int64           // likes
-	settings atomic.Pointer[[]byte] // of that revision, for a store that comes back without them
+	settings atomic.Pointer[record] // of that revision, for a store that comes back without them
+	outdated atomic.Bool            // the store has an older copy of them
 
 	closed atomic.Bool
 
@@ -104,17 +105,18 @@ func (s *Subscription) open(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { o.LastGift, errs[0] = s.f.LastGift(ctx, s.room) })
 	wg.Go(func() { o.Likes, errs[1] = s.f.Likes(ctx, s.room) })
-	wg.Go(func() { o.Settings, o.Revision, errs[2] = s.f.Settings(ctx, s.room) })
+	var settings record
+	wg.Go(func() { settings, errs[2] = s.f.storedSettings(ctx, s.room) })
 	wg.Wait()
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
-	o.Known = true
+	o.Known, o.Settings, o.Revision = true, settings.Data, settings.Seq
 	o.Likes = max(o.Likes, s.f.totals.of(s.room)) // if the store has lost some, the sweep finds out
 	s.opening = o
 	s.lastGift.Store(o.LastGift)
 	s.total.Store(o.Likes)
-	s.knowSettings(o.Settings, o.Revision)
+	s.knowSettings(settings)
 	s.f.known.gift.meet(o.LastGift)
 	s.known.Store(true)
 	return nil
@@ -179,7 +181,7 @@ func (s *Subscription) receive(m *nats.Msg) {
 		}
 	case kindSettings:
 		if r, err := storedRecord(m); err == nil {
-			s.advanceSettings(r.Data, r.Seq)
+			s.advanceSettings(r)
 		}
 	case kindSeen:
 		s.receiveSeen(m.Data)
@@ -195,19 +197,24 @@ func (s *Subscription) advanceLikes(total int64) {
 	s.h.Likes(total)
 }
 
-func (s *Subscription) advanceSettings(payload []byte, revision uint64) {
-	if revision <= s.revision.Load() {
+func (s *Subscription) advanceSettings(r record) {
+	if r.Seq <= s.revision.Load() {
 		return
 	}
-	s.knowSettings(payload, revision)
+	if known := s.settings.Load(); known != nil && known.outdates(r) {
+		s.outdated.Store(true)
+		s.f.lookAfterStreams() // which writes the newer ones over them
+		return
+	}
+	s.knowSettings(r)
 	s.f.metrics.setting.Inc()
-	s.h.Settings(payload, revision)
+	s.h.Settings(r.Data, r.Seq)
 }
 
-func (s *Subscription) knowSettings(payload []byte, revision uint64) {
-	s.settings.Store(&payload)
-	s.revision.Store(revision)
-	s.f.known.settings.meet(revision)
+func (s *Subscription) knowSettings(r record) {
+	s.settings.Store(&r)
+	s.revision.Store(r.Seq)
+	s.f.known.settings.meet(r.Seq)
 }
 
 // countDropped adds what nats.go has dropped for this room since the last call.

@@ -2,6 +2,7 @@ package fanout
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -13,19 +14,23 @@ const sweepBatch = 256
 
 // sweep compares the subscribed rooms with the store, which finds what no later message would: a stored last gift that
 // was never re-published and whose sender is gone.
-func (f *Fabric) sweep(ctx context.Context) {
+func (f *Fabric) sweep(ctx context.Context) error {
 	subs := f.subscriptions()
-	for len(subs) > 0 && ctx.Err() == nil && f.connected() {
+	for len(subs) > 0 {
 		n := min(len(subs), sweepBatch)
 		if err := f.compare(ctx, subs[:n]); err != nil {
-			if ctx.Err() != nil {
-				return
-			}
-			f.log.Warn("rooms cannot be compared with the store", "err", err)
-			return // the next sweep begins anew
+			return fmt.Errorf("compare rooms with the store: %w", err) // the next sweep begins anew
 		}
 		subs = subs[n:]
 	}
+	return nil
+}
+
+// followRooms sweeps when somebody asks, and in each period.
+func (f *Fabric) followRooms() *follower {
+	w := f.follow(FollowRooms, f.cfg.SweepEvery, 3*f.cfg.SweepEvery, f.sweep)
+	w.news = f.sweepSoon
+	return w
 }
 
 // compare tells the rooms that are behind the store.

@@ -68,7 +68,8 @@ type Publisher interface {
 	// Subscribe makes the bus deliver a room's traffic to feed until stop is called, and returns what is stored of the
 	// room. ctx bounds the call, not the subscription. A call to feed may still be under way when stop returns.
 	Subscribe(ctx context.Context, room string, feed Feed) (o Opening, stop func(), err error)
-	// PublishDanmaku does not block. An error means that nothing was sent.
+	// PublishDanmaku does not block. An error means that nothing was sent; [ErrForbidden], that showing it here alone would make
+	// another room of this node.
 	PublishDanmaku(room string, event []byte) error
 	// PublishControl does not block. An error means that nothing was sent.
 	PublishControl(room string, message []byte) error
@@ -122,6 +123,8 @@ type Auditor interface {
 var (
 	// ErrRefused says that nothing was stored and nothing will be.
 	ErrRefused = errors.New("room: refused by the bus")
+	// ErrForbidden says that the bus is there and takes nothing of this kind from this node, for as long as nobody mends that.
+	ErrForbidden = errors.New("room: forbidden by the bus")
 	// ErrConflict says that the settings were changed since the revision that the caller knows.
 	ErrConflict = errors.New("room: settings changed meanwhile")
 )

@@ -3,6 +3,7 @@ package room
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 
 	"liveroom/limit"
 	"liveroom/protocol"
@@ -21,11 +22,20 @@ func (r *Room) command(c command) *protocol.Error {
 	if err == nil {
 		err = r.hub.bus.PublishControl(r.id, message)
 	}
+	if errors.Is(err, ErrForbidden) {
+		return r.hub.unheard(r.id, err)
+	}
 	if err != nil {
 		r.hub.troubled("command is not sent", r.id, err)
 		return &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(openRetry)}
 	}
 	return nil
+}
+
+// unheard is the answer to what nobody would get.
+func (h *Hub) unheard(room string, err error) *protocol.Error {
+	h.troubled("bus forbids it, nobody would get it", room, err)
+	return &protocol.Error{Reason: protocol.ReasonUnavailable, RetryAfter: limit.Jitter(openRetry)}
 }
 
 // obey does what a command says.

@@ -1,6 +1,7 @@
 package room
 
 import (
+	"errors"
 	"hash/maphash"
 	"time"
 
@@ -44,7 +45,10 @@ func (r *Room) danmaku(now limit.Instant, p *policy, by *Speaker, req *protocol.
 		}
 		return protocol.Ack{ID: req.ID, Code: protocol.Degraded, MID: m.MID, TS: m.TS, Err: limited(protocol.ReasonRoomBusy, d)}
 	}
-	if err := r.hub.bus.PublishDanmaku(r.id, event); err != nil {
+	if err := r.hub.bus.PublishDanmaku(r.id, event); errors.Is(err, ErrForbidden) {
+		by.user.unsay(by.place, mine, before)
+		return protocol.Refuse(req.ID, r.hub.unheard(r.id, err))
+	} else if err != nil {
 		r.hub.troubled("bus is away, danmaku are served on this node alone", r.id, err)
 		r.show(event)
 	}

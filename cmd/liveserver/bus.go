@@ -26,6 +26,16 @@ func (b bus) Subscribe(ctx context.Context, id string, feed room.Feed) (o room.O
 	return room.Opening(sub.Opening()), sub.Close, nil
 }
 
+// PublishDanmaku implements [room.Publisher].
+func (b bus) PublishDanmaku(id string, event []byte) error {
+	return busError(b.Fabric.PublishDanmaku(id, event))
+}
+
+// PublishControl implements [room.Publisher].
+func (b bus) PublishControl(id string, message []byte) error {
+	return busError(b.Fabric.PublishControl(id, message))
+}
+
 // StoreGift implements [room.Ledger].
 func (b bus) StoreGift(ctx context.Context, id, user, request string, event []byte) (protocol.Receipt, error) {
 	receipt, err := b.Fabric.StoreGift(ctx, id, user, request, event)
@@ -71,6 +81,8 @@ func (t auditTrail) AuditOf(ctx context.Context, id string, before uint64, limit
 
 func busError(err error) error {
 	switch {
+	case errors.Is(err, fanout.ErrForbidden):
+		return fmt.Errorf("%w: %w: %w", room.ErrRefused, room.ErrForbidden, err)
 	case errors.Is(err, fanout.ErrRefused), errors.Is(err, fanout.ErrDisconnected), errors.Is(err, fanout.ErrClosed):
 		return fmt.Errorf("%w: %w", room.ErrRefused, err)
 	case errors.Is(err, fanout.ErrConflict):

@@ -8,9 +8,12 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"liveroom/fanout"
 )
 
-// What a node can lose and go on serving. NATS inside the process is lost together with the data directory's disk.
+// What a node can lose and go on serving, and beside these what it follows, see [fanout.Followed]. NATS inside the process is
+// lost together with the data directory's disk.
 const (
 	dependencyNATS  = "nats"
 	dependencyRedis = "redis"
@@ -20,6 +23,15 @@ const (
 type dependency struct {
 	name string
 	err  func() error // nil when it is
+}
+
+// needs are all that this node can lose.
+func (n *node) needs() []dependency {
+	out := []dependency{{dependencyNATS, func() error { return n.fabric.Health().Err() }}, {dependencyRedis, n.quotas.away}}
+	for _, name := range fanout.Followed() {
+		out = append(out, dependency{name, func() error { return n.fabric.Follows(name) }})
+	}
+	return out
 }
 
 // health answers whether this node lives, and whether it wants traffic.
@@ -35,8 +47,8 @@ func newHealth(node string, reg prometheus.Registerer, needs ...dependency) *hea
 		Name: "liveroom_degraded_seconds_total", Help: "Time served without a dependency.",
 	}, []string{"dependency"})}
 	reg.MustRegister(h.seconds)
-	for _, name := range []string{dependencyNATS, dependencyRedis} {
-		h.seconds.WithLabelValues(name)
+	for _, d := range needs {
+		h.seconds.WithLabelValues(d.name)
 	}
 	return h
 }

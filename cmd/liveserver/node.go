@@ -127,7 +127,7 @@ func (n *node) openRooms(ctx context.Context, seed *limit.Spec, reg *prometheus.
 	if err := n.openBook(ctx, seed, reg); err != nil {
 		return err
 	}
-	n.health = newHealth(n.cfg.NodeID, reg, dependency{dependencyNATS, func() error { return n.fabric.Health().Err() }}, dependency{dependencyRedis, n.quotas.away})
+	n.health = newHealth(n.cfg.NodeID, reg, n.needs()...)
 	n.sockets = conn.NewMetrics(reg)
 	if n.lag, err = newLagProbe(); err != nil {
 		return err

@@ -38,6 +38,8 @@ func (n *node) joinNodes(ctx context.Context, reg prometheus.Registerer) (err er
 		return config.Fault{Path: "redis", Allowed: "one that all nodes on these NATS servers share, since there are several", Received: err.Error()}
 	case errors.Is(err, fanout.ErrNodeTaken):
 		return config.Fault{Path: "node_id", Allowed: "one that no other node on these NATS servers has", Received: err.Error()}
+	case errors.Is(err, fanout.ErrForbidden):
+		return config.Fault{Path: "nats", Allowed: "a user that may do what docs/runbook.md names", Received: err.Error()}
 	case err != nil:
 		return config.Fault{Path: "nats", Allowed: "servers that can be reached, with JetStream on", Received: err.Error()}
 	}

@@ -18,8 +18,7 @@ func proofOf(id string) uint64 { return xxhash.Sum64String(id) }
 // learnRevoked makes the authority refuse what was revoked on any node, ever since.
 func (n *node) learnRevoked(ctx context.Context) (err error) {
 	n.unlearn, err = n.fabric.FollowRevoked(ctx, func(name string, at time.Time, known bool) {
-		n.revoked.Add(name, at)
-		if !known {
+		if n.revoked.Add(name, at) && !known {
 			n.cut(name)
 		}
 	})

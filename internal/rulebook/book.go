@@ -19,6 +19,9 @@ type Book struct {
 	// each other.
 	mu sync.Mutex
 
+	keeping sync.Mutex // a leaf; held while the copy is written
+	kept    uint64     // the version of the copy, 0 as long as this book has written none
+
 	stop   context.CancelFunc
 	follow func() // ends the store's calls
 	loops  sync.WaitGroup
@@ -112,11 +115,20 @@ func (b *Book) takeNewestGood(records []Record) {
 
 // take puts a stored set in force and reports whether that one, or a newer one, now is.
 func (b *Book) take(r Record) bool {
+	good, news := b.enforce(r)
+	if news {
+		b.keep(r)
+	}
+	return good
+}
+
+// enforce puts r in force when it is newer than what is, and reports whether that is good and whether it is news.
+func (b *Book) enforce(r Record) (good, news bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if r.Version <= b.current.Load().Version {
 		b.cfg.Metrics.loads.WithLabelValues(loadOlder).Inc()
-		return true
+		return true, false
 	}
 	s, err := decode(r.Version, r.Time, r.Payload)
 	if err != nil {
@@ -124,11 +136,10 @@ func (b *Book) take(r Record) bool {
 		b.cfg.Metrics.loads.WithLabelValues(loadFailed).Inc()
 		b.cfg.Log.Error("limits: a stored set can't be put in force, the one before stays", "version", r.Version,
 			"in_force", b.current.Load().Version, "err", err)
-		return false
+		return false, false
 	}
 	b.enforceLocked(s)
-	b.keep(r)
-	return true
+	return true, true
 }
 
 // enforceLocked puts s in force at the gate. Caller holds mu.

@@ -16,13 +16,22 @@ type kept struct {
 }
 
 // keep writes the copy. That it fails is logged and no more: the set is in force and in the store.
+//
+// Sets come here from whoever put them in force, at the same time and in any order; an older one never replaces a newer.
 func (b *Book) keep(r Record) {
 	if b.cfg.Keep == "" {
 		return
 	}
+	b.keeping.Lock()
+	defer b.keeping.Unlock()
+	if r.Version <= b.kept {
+		return
+	}
 	if err := writeKept(b.cfg.Keep, kept{r.Version, r.Time, r.Payload}); err != nil {
 		b.cfg.Log.Warn("limits: the last good set could not be kept", "err", err)
+		return
 	}
+	b.kept = r.Version
 }
 
 // writeKept replaces the file in one step, so that a crash leaves the old one or the new one.

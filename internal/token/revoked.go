@@ -33,16 +33,18 @@ type Revocations struct {
 	at map[string]time.Time
 }
 
-// Add notes that what goes by a name was revoked.
-func (r *Revocations) Add(name string, at time.Time) {
+// Add notes that what goes by a name was revoked, and reports whether that is news.
+func (r *Revocations) Add(name string, at time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.at == nil {
 		r.at = map[string]time.Time{}
 	}
-	if at.After(r.at[name]) {
+	news := at.After(r.at[name])
+	if news {
 		r.at[name] = at
 	}
+	return news
 }
 
 // Revoked tells whether an identity's token is not good any more: it was revoked itself, or issued before its user was. A
