@@ -2,7 +2,8 @@
 // room settings. A node alone uses the same path over a NATS server embedded in its own process.
 //
 // The one idea: everything that concerns a room arrives on one subscription, lr.room.<room>.>, and so in one order on
-// each node (the same on all nodes for what one node publishes, and for gifts).
+// each node (the same on all nodes for what one node publishes, and for gifts; what different nodes publish at the same time
+// may lie otherwise on another node, also with one server).
 // What is stored comes back the same way, because the streams re-publish onto the room's subjects; what was lost on
 // the way is noticed by comparing sequences, and read from the store before anything that follows is delivered.
 //
@@ -18,6 +19,8 @@
 //	lr.gift.<room>            what the ledger stores (stream liveroom_gifts)
 //	lr.likes.<room>           what the like counters store (stream liveroom_likes)
 //	lr.likelog                totals that were shown to somebody (stream liveroom_likelog, embedded server only)
+//	lr.revokednews.<key>      tells that something was revoked
+//	lr.room.==<node>.*        a node's messages to itself over the roads of rooms, see roads.go
 //	lr.rules                  sets of limits (stream liveroom_rules); lr.rulesnews tells that there is a new one
 //	lr.audit.<room>           what moderators did (stream liveroom_audit)
 //	lr.node.<node>.presence   who a node is and its rooms, every two seconds
@@ -39,6 +42,15 @@
 // Of the embedded server's streams only gifts, settings and the like log (one record a second, whatever the number of
 // rooms) wait for the disk; like counters are written behind and repaired from the log after a crash; recent danmaku
 // live in memory.
+//
+// # Following
+//
+// What others decide (limits, revocations, settings, secrets, who is there, what rooms have missed) is followed by one
+// kind of loop, see follow.go: a look at the store in each period, on news and after each return of a connection. Until its first complete
+// look after a return, and when the last one is too old, a follower does not stand, and [Fabric.Follows] says so.
+//
+// NATS tells of a missing permission later and to nobody. Each class of subjects is tried at the start and then
+// over the same subjects and operations, see roads.go; what is known to be shut is [ErrForbidden].
 //
 // # Nodes
 //
