@@ -1,20 +1,15 @@
 package limit
 
 import (
-	"bytes"
 	"encoding"
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/goccy/go-yaml"
 )
 
-// The bounds of a rule set's text. The parser's time grows with the square of
-// the depth, and its stack with the depth.
+// The bounds of a rule set's text. A reader's stack grows with the depth.
 const (
 	maxSpecBytes = 256 << 10
 	maxDepth     = 32
@@ -30,14 +25,9 @@ func Parse(text []byte) (*Spec, error) {
 	if tooDeep(string(text)) {
 		return nil, Faults{{Problem: fmt.Sprintf("the text nests deeper than %d", maxDepth)}}
 	}
-	var tree, more any
-	documents := yaml.NewDecoder(bytes.NewReader(text), yaml.UseOrderedMap())
-	err := documents.Decode(&tree)
-	if err == nil && documents.Decode(&more) == nil {
-		return nil, Faults{{Problem: "the text is more than one document"}} // whoever wrote the second means it, too
-	}
-	if err != nil && err != io.EOF {
-		return nil, Faults{{Problem: strings.TrimSpace(yaml.FormatError(err, false, false))}}
+	tree, err := readTree(text)
+	if err != nil {
+		return nil, Faults{{Problem: err.Error()}}
 	}
 	var spec Spec
 	var faults Faults
@@ -71,8 +61,7 @@ func tooDeep(text string) bool {
 	return false
 }
 
-// fill sets v from what YAML gave, which is text, a number, a bool, a list or
-// a yaml.MapSlice.
+// fill sets v from what readTree gave.
 func fill(v reflect.Value, from any, path string, faults *Faults) {
 	if from == nil {
 		return
@@ -103,7 +92,7 @@ func fill(v reflect.Value, from any, path string, faults *Faults) {
 }
 
 func fillStruct(v reflect.Value, from any, path string, faults *Faults) {
-	entries, ok := from.(yaml.MapSlice)
+	entries, ok := from.(mapping)
 	if !ok {
 		faults.add(path, "want a mapping, have %s", kindOf(from))
 		return
@@ -111,14 +100,14 @@ func fillStruct(v reflect.Value, from any, path string, faults *Faults) {
 	fields := map[string]reflect.Value{}
 	collect(v, fields)
 	for _, e := range entries {
-		key := fmt.Sprint(e.Key)
+		key := e.key
 		at := join(path, key)
 		f, known := fields[key]
 		if !known {
 			faults.add(at, "there is no such key; keys here are %s", keyList(fields))
 			continue
 		}
-		fill(f, e.Value, at, faults)
+		fill(f, e.value, at, faults)
 	}
 }
 
@@ -144,16 +133,16 @@ func keyList(fields map[string]reflect.Value) string {
 }
 
 func fillMap(v reflect.Value, from any, path string, faults *Faults) {
-	entries, ok := from.(yaml.MapSlice)
+	entries, ok := from.(mapping)
 	if !ok {
 		faults.add(path, "want a mapping, have %s", kindOf(from))
 		return
 	}
 	v.Set(reflect.MakeMap(v.Type()))
 	for _, e := range entries {
-		key := fmt.Sprint(e.Key)
+		key := e.key
 		value := reflect.New(v.Type().Elem()).Elem()
-		fill(value, e.Value, join(path, key), faults)
+		fill(value, e.value, join(path, key), faults)
 		v.SetMapIndex(reflect.ValueOf(key), value)
 	}
 }
@@ -181,7 +170,7 @@ func fillScalar(v reflect.Value, from any, path string, faults *Faults) {
 		case string:
 			v.SetString(x)
 			return
-		case uint64:
+		case int64, uint64:
 			v.SetString(fmt.Sprint(x))
 			return
 		}
@@ -217,7 +206,7 @@ func join(path, key string) string {
 
 func kindOf(from any) string {
 	switch x := from.(type) {
-	case yaml.MapSlice:
+	case mapping:
 		return "a mapping"
 	case []any:
 		return "a list"

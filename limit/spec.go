@@ -3,6 +3,7 @@ package limit
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -145,27 +146,33 @@ type Fault struct {
 	Problem string `json:"problem"`
 }
 
-// Faults is the error of Parse and Compile: every fault found, in the order of
-// the text.
+// Faults is the error of Parse and Compile: the first 200 faults, in the order
+// of the text.
 type Faults []Fault
 
 // Error lists the faults, one a line.
 func (f Faults) Error() string {
-	text := ""
+	var text strings.Builder
 	for i, fault := range f {
 		if i > 0 {
-			text += "\n"
+			text.WriteByte('\n')
 		}
 		if fault.Path != "" {
-			text += fault.Path + ": "
+			text.WriteString(fault.Path + ": ")
 		}
-		text += fault.Problem
+		text.WriteString(fault.Problem)
 	}
-	return text
+	return text.String()
 }
 
+// maxFaults bounds how many faults are told; who mends those sees the next.
+const maxFaults = 200
+
 func (f *Faults) add(path, format string, args ...any) {
-	*f = append(*f, Fault{Path: path, Problem: fmt.Sprintf(format, args...)})
+	if len(*f) >= maxFaults {
+		return
+	}
+	*f = append(*f, Fault{Path: fmt.Sprintf("%.200s", path), Problem: fmt.Sprintf(format, args...)})
 }
 
 // err returns f as an error, nil when it is empty.

@@ -196,6 +196,8 @@ func FuzzParse(f *testing.F) {
 	f.Add(apiRules)
 	f.Add(rankRules)
 	f.Add("rules: [{name: a, action: gift, scope: user, rate: 1, burst: 1, per: 1h, <<: *x}]")
+	f.Add("a: &a [x, x]\nb: &b [*a, *a]\nrules: [&c {<<: *b, name: x}, {<<: [*c, *c]}, *b]\n")
+	f.Add(`{"rules":[{"name":"a","rate":1e400,"burst":99999999999999999999,"name":"b"}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		spec, err := Parse([]byte(text))
 		if err != nil {
