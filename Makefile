@@ -6,7 +6,7 @@ FLAGS    ?=
 FUZZTIME ?= 10s
 
 .DEFAULT_GOAL := build
-.PHONY: build run cluster load test check gotest jstest bench model fuzz chromium promtool redis node clean
+.PHONY: build run cluster load test check gotest jstest bench model chaos fuzz chromium promtool redis node clean
 
 build:
 	$(GO) build -trimpath -o bin/liveserver ./cmd/liveserver
@@ -54,6 +54,11 @@ bench: build
 SEED ?= 1
 model:
 	$(GO) test -count=1 -timeout 30m -v ./limit/internal/model -large -seed $(SEED) -docs $(CURDIR)/docs
+
+# Nodes, Redis and NATS as processes that are killed, stopped and starved while people give, and then the ledger. CHAOS=10m for longer.
+CHAOS ?= 2m
+chaos: redis
+	$(GO) test -count=1 -timeout 60m -v -run '^(TestALedgerThatIsBadIsCaught|TestChaos)$$' ./cmd/liveserver -chaos $(CHAOS) -chaos-seed $(SEED)
 
 # Every fuzz target for $(FUZZTIME) each.
 fuzz:

@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 		os.Unsetenv(asMain)
 		main()
 	}
+	if dir, port, ok := strings.Cut(os.Getenv(asNATS), "|"); ok {
+		serveNATS(dir, port)
+	}
 	// go-redis goes on trying to connect, each second, for some time after a pool whose server is gone was closed.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
