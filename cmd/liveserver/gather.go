@@ -66,7 +66,7 @@ func (n *node) askNodes(ctx context.Context, question api.Question, about string
 	return slices.Collect(maps.Values(n.others(ctx, apiVerbs[question], []byte(about))))
 }
 
-var apiVerbs = [...]string{api.AskRooms: "rooms", api.AskRoom: "room"}
+var apiVerbs = [...]string{api.AskRooms: "rooms", api.AskRoom: "room", api.AskTraffic: "recent"}
 
 // answerNodes answers what the other nodes ask.
 func (n *node) answerNodes(calls *api.API) error {

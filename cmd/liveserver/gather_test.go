@@ -49,3 +49,40 @@ func TestOneNodeTellsOfAll(t *testing.T) {
 		t.Errorf("the preview is about %v: %v", report["nodes"], report.in("proposed"))
 	}
 }
+
+// TestOneNodeTellsOfAllTraffic: what the limits decided and whom they refused most is about all nodes, and counts before
+// anybody looked.
+func TestOneNodeTellsOfAllTraffic(t *testing.T) {
+	nodes := startNodes(t, 2)
+	for i, n := range nodes {
+		c := join(t, n.url, "demo", "")
+		for k := range 6 { // three pass danmaku-user-room
+			c.ask("danmaku", fmt.Sprintf(`,"text":"number %d of %d"`, k, i))
+		}
+	}
+	var got event
+	count := func(outcome string) (sum int) {
+		all, _ := got["series"].([]any)
+		for _, s := range all {
+			if s := event(s.(map[string]any)); s.str("rule") == "danmaku-user-room" && s.str("outcome") == outcome {
+				for _, n := range s["n"].([]any) {
+					sum += int(n.(float64))
+				}
+			}
+		}
+		return sum
+	}
+	await(t, "both nodes' traffic", func() bool {
+		got = nodes[0].call(t, http.MethodGet, "/limits/traffic", nodes[0].adminToken, "").body
+		top, _ := got["top"].([]any)
+		return got.num("nodes") == 2 && count("allow") == 6 && count("reject") >= 2 && len(top) == 2
+	})
+	for _, u := range got["top"].([]any) {
+		if u := event(u.(map[string]any)); u.num("refused") < 1 || u.str("rule") != "danmaku-user-room" || u.str("room") != "demo" {
+			t.Errorf("%v", u)
+		}
+	}
+	if res := nodes[0].call(t, http.MethodGet, "/limits/traffic", nodes[0].hostToken, ""); res.status != http.StatusForbidden {
+		t.Errorf("a host is answered %d", res.status)
+	}
+}

@@ -20,8 +20,8 @@ func (n *node) watchTraffic(reg prometheus.Registerer) error {
 	if err != nil {
 		return err
 	}
-	n.recorder = recorder
-	n.gate.Observe(observers{newHeadcount(n.gate, reg), recorder})
+	n.recorder, n.lately = recorder, newLately()
+	n.gate.Observe(observers{newHeadcount(n.gate, reg), recorder, n.lately.top})
 	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "liveroom_preview_sampled_ratio", Help: "Share of users whose requests are kept for previews of the limits.",
 	}, func() float64 { return recorder.Stats().Share }))

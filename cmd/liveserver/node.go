@@ -33,6 +33,7 @@ type node struct {
 	quotas    quotas
 	fabric    *fanout.Fabric
 	recorder  *preview.Recorder
+	lately    *lately
 	book      *rulebook.Book
 	guard     *preview.Guard
 	replaying chan struct{} // has one place, which the replay under way holds
@@ -98,6 +99,7 @@ func start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *node, e
 	}
 	n.running.Go(func() { n.health.watch(background) })
 	n.running.Go(func() { keepMemoryLow(background) })
+	n.running.Go(func() { n.lately.watch(background, n, reg) })
 	n.serveOn(n.main, n.ln.main, certificate != nil)
 	n.serveOn(n.admin, n.ln.admin, false)
 	return n, nil

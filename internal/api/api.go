@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"liveroom/internal/recent"
 	"liveroom/internal/rulebook"
 	"liveroom/internal/token"
 	"liveroom/limit"
@@ -41,6 +42,7 @@ type Config struct {
 	Book       *rulebook.Book                        // the limits in force
 	Preview    Preview                               // of a proposed set
 	Guard      func() any                            // what the guard of changes sees
+	Recent     func() recent.Traffic                 // what this node's limits decided lately
 	Networks   Networks                              // the buckets of addresses that sockets come from
 	Nodes      Nodes                                 // the others; nil: there are none
 	Log        *slog.Logger                          // nil: nothing is logged
@@ -65,6 +67,7 @@ type API struct {
 	book       *rulebook.Book
 	preview    Preview
 	guardState func() any
+	recent     func() recent.Traffic
 	networks   Networks
 	nodes      Nodes
 	log        *slog.Logger
@@ -83,7 +86,7 @@ const maxCallers = 100_000
 func New(c Config) *API {
 	a := &API{
 		hub: c.Hub, ledger: c.Ledger, audit: c.Audit, revoker: c.Revoker, tokens: c.Tokens, gate: c.Gate, clientAddr: c.ClientAddr, create: c.Create,
-		origins: c.Origins, guests: c.Guests, book: c.Book, preview: c.Preview, guardState: c.Guard, networks: c.Networks, nodes: c.Nodes, log: c.Log,
+		origins: c.Origins, guests: c.Guests, book: c.Book, preview: c.Preview, guardState: c.Guard, recent: c.Recent, networks: c.Networks, nodes: c.Nodes, log: c.Log,
 		listing: listing{turn: make(chan struct{}, 1)},
 		keys:    limit.NewTable[string](limit.ScopeKey, maxCallers),
 		hosts:   limit.NewTable[netip.Prefix](limit.ScopeIP, maxCallers),

@@ -18,14 +18,18 @@ type Question uint8
 
 // The questions.
 const (
-	AskRooms Question = iota // the largest rooms
-	AskRoom                  // one room, as its host sees it
+	AskRooms   Question = iota // the largest rooms
+	AskRoom                    // one room, as its host sees it
+	AskTraffic                 // what the limits decided lately
 )
 
 // Tell answers another node's question with what this node knows by itself.
 func (a *API) Tell(question Question, about string) ([]byte, error) {
-	if question == AskRooms {
+	switch question {
+	case AskRooms:
 		return json.Marshal(a.roomsHere())
+	case AskTraffic:
+		return json.Marshal(a.recent())
 	}
 	var here roomHere
 	if r, ok := a.hub.Room(about); ok {

@@ -42,6 +42,7 @@ func (a *API) routes() []route {
 		{http.MethodPost, "/limits/rollback", administers, a.rollback},
 		{http.MethodPost, "/limits/preview", administers, a.previewRules},
 		{http.MethodGet, "/limits/guard", speaks, a.getGuard},
+		{http.MethodGet, "/limits/traffic", speaks, a.getTraffic},
 		{http.MethodGet, "/limits/explain", speaks, a.explainLimits},
 		{http.MethodDelete, "/limits/explain", administers, a.resetLimits},
 		{http.MethodPost, "/limits/check", speaks, a.checkLimits},

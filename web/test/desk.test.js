@@ -5,7 +5,7 @@ import { Metrics } from "../demo/models/metrics.js";
 import { portray } from "../demo/models/person.js";
 import { readRooms, totalOnline } from "../demo/models/roster.js";
 import { sceneOf } from "../demo/models/scene.js";
-import { Rate, Series } from "../demo/models/series.js";
+import { Series } from "../demo/models/series.js";
 import { tokenInFragment } from "../demo/models/token.js";
 
 test("rooms by size, odd ones left out", () => {
@@ -35,19 +35,6 @@ test("metrics: samples by label, escapes, and what is no sample", () => {
   assert.deepEqual(m.by("b", "x")[0], { labels: { x: "1" }, value: 2501 });
   assert.equal(m.sum("c"), Infinity);
   assert.equal(m.sum("none"), 0);
-});
-
-test("a curve stays in its box; a rate survives a restart of its counter", () => {
-  const series = new Series(5);
-  assert.equal(series.points(100, 20), "");
-  for (const v of [0, 10, 5, NaN, 400, 3, 7]) series.push(v);
-  assert.equal(series.values.length, 5);
-  for (const point of series.points(100, 20).split(" ")) {
-    const [x, y] = point.split(",").map(Number);
-    assert.ok(x >= 0 && x <= 100 && y >= 0 && y <= 20, point);
-  }
-  const rate = new Rate();
-  assert.deepEqual([rate.take(10, 0), rate.take(30, 2000), rate.take(5, 4000), rate.take(15, 5000)], [null, 10, null, 10]);
 });
 
 test("a token is read from the fragment alone", () => {

@@ -1,79 +1,66 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Decisions, GAP_MS } from "../demo/models/limits/decisions.js";
+import { Decisions } from "../demo/models/limits/decisions.js";
 import { RefusalCount } from "../demo/models/limits/refusals.js";
-import { nearest, niceTop, path, runs } from "../demo/models/limits/scale.js";
-import { Metrics } from "../demo/models/metrics.js";
+import { nearest, niceTop, path, split, timeTicks } from "../demo/models/limits/scale.js";
 
-const metrics = (version, counts) => new Metrics([
-  `liveroom_rules_version ${version}`,
-  ...Object.entries(counts).map(([key, n]) => {
+/** An answer of GET /limits/traffic: counts by "rule action outcome", newest step last. */
+const traffic = (counts, more = {}) => {
+  const steps = Math.max(1, ...Object.values(counts).map((n) => n.length));
+  const series = Object.entries(counts).map(([key, n]) => {
     const [rule, action, outcome] = key.split(" ");
-    return `liveroom_limit_decisions_total{rule="${rule}",scope="user",action="${action}",outcome="${outcome}"} ${n}`;
-  }),
-].join("\n"));
+    return { rule, scope: "user", action, outcome, n };
+  });
+  return { at: 100_000, step_ms: 5000, nodes: 1, figures: { sessions: Array(steps).fill(7), admitted: Array(steps).fill(10) }, changes: [], top: [], series, ...more };
+};
 
-test("rates a second out of counters, the first reading says nothing", () => {
+test("rates a second out of steps, filled at the first answer", () => {
   const d = new Decisions();
-  d.take(metrics(1, { "a danmaku allow": 1000, "a danmaku reject": 5 }), 0);
-  assert.deepEqual(d.points("rule:a"), []);
-  d.take(metrics(1, { "a danmaku allow": 1040, "a danmaku reject": 9 }), 2000);
-  assert.deepEqual(d.points("rule:a"), [{ at: 2000, ms: 2000, broken: false, allow: 20, degrade: 0, reject: 2, shadow: 0 }]);
-});
-
-test("a node that starts anew counts from zero, and so does a rule that is new", () => {
-  const d = new Decisions();
-  d.take(metrics(1, { "a danmaku allow": 1000 }), 0);
-  d.take(metrics(1, { "a danmaku allow": 10, "b danmaku reject": 4 }), 1000);
-  assert.equal(d.last("rule:a").allow, 10);
-  assert.equal(d.last("rule:b").reject, 4);
-  assert.ok(d.points("rule:a").every((p) => p.allow >= 0));
+  d.take(traffic({ "a danmaku allow": [0, 100, 200], "a danmaku reject": [10] }));
+  assert.deepEqual(d.points("rule:a").map((p) => [p.at, p.allow, p.reject]), [[90_000, 0, 0], [95_000, 20, 0], [100_000, 40, 2]]);
+  assert.deepEqual(d.figure("sessions"), [7, 7, 7]);
+  assert.deepEqual(d.figure("admitted"), [2, 2, 2]);
+  assert.deepEqual(d.figure("nothing"), []);
 });
 
 test("an action's requests are counted once, though every rule counts them", () => {
   const d = new Decisions();
-  d.take(metrics(1, {}), 0);
-  d.take(metrics(1, {
-    "conn danmaku allow": 80, "conn danmaku reject": 3, "room danmaku allow": 60, "room danmaku degrade": 20, "extra danmaku shadow_reject": 7, "extra danmaku allow": 50,
-    "frames frame allow": 500,
-  }), 1000);
-  assert.deepEqual(d.last("action:danmaku"), { at: 1000, ms: 1000, broken: false, allow: 60, degrade: 20, reject: 3, shadow: 7 });
+  d.take(traffic({
+    "conn danmaku allow": [400], "conn danmaku reject": [15], "room danmaku allow": [300], "room danmaku degrade": [100], "extra danmaku shadow_reject": [35], "extra danmaku allow": [250],
+    "frames frame allow": [2500], "frames frame something_new": [9],
+  }));
+  assert.deepEqual(d.last("action:danmaku"), { at: 100_000, ms: 5000, allow: 60, degrade: 20, reject: 3, shadow: 7 });
   assert.equal(d.last("all").allow, 60, "frames carry the others and are not added to them");
   assert.deepEqual(d.actions(), ["frame", "danmaku"]);
 });
 
 test("what refuses most comes first, in requests of the window", () => {
-  const d = new Decisions(60_000);
-  for (let i = 0; i <= 10; i++) d.take(metrics(1, { "a gift allow": 100 * i, "b gift reject": 2 * i, "c gift reject": 3 * i }), i * 1000);
+  const d = new Decisions();
+  const n = (each) => Array(10).fill(each);
+  d.take(traffic({ "a gift allow": n(100), "b gift reject": n(2), "c gift reject": n(3) }));
   assert.deepEqual(d.rules().map((r) => r.rule), ["c", "b", "a"]);
   assert.equal(Math.round(d.sum("rule:c").reject), 30);
-  assert.equal(Math.round(d.sum("rule:c", 5000).reject), 15);
+  assert.equal(Math.round(d.sum("rule:c", 25_000).reject), 15);
 });
 
-test("the window forgets, and quiet rules go", () => {
-  const d = new Decisions(10_000);
-  d.take(metrics(1, { "a gift allow": 0 }), 0);
-  d.take(metrics(1, { "a gift allow": 5 }), 1000);
-  for (let at = 2000; at <= 30_000; at += 1000) d.take(metrics(1, { "a gift allow": 5 }), at);
-  assert.equal(d.points("all").length, 11);
+test("a later answer takes the place of the one before; quiet rules are none", () => {
+  const d = new Decisions();
+  d.take(traffic({ "a gift allow": [5, 5] }));
+  d.take(traffic({ "a gift allow": [0, 0, 0] }, { nodes: 3 }));
+  assert.equal(d.points("all").length, 3);
   assert.deepEqual(d.rules(), []);
+  assert.equal(d.nodes, 3);
 });
 
-test("a change of the rules' version leaves a mark", () => {
+test("a change of the rules' version leaves a mark, and is told once", () => {
   const d = new Decisions();
-  assert.equal(d.take(metrics(3, {}), 0), false);
-  assert.equal(d.take(metrics(3, {}), 1000), false);
-  assert.equal(d.take(metrics(4, {}), 2000), true);
-  const back = new Metrics('liveroom_rules_version 5\nliveroom_rules_rollbacks_total{by="guard"} 1');
-  assert.equal(d.take(back, 3000), true);
-  assert.deepEqual(d.marks, [{ at: 2000, version: 4, by: "somebody" }, { at: 3000, version: 5, by: "guard" }]);
-});
-
-test("a silence breaks the curve", () => {
-  const d = new Decisions();
-  let at = 0;
-  for (const wait of [0, 1000, 1000, GAP_MS + 1, 1000]) d.take(metrics(1, { "a gift allow": (at += wait) }), at);
-  assert.deepEqual(runs(d.points("rule:a"), (p) => p.at, (p) => p.allow).map((r) => r.length), [2, 2]);
+  const changes = [{ age_ms: 20_000, version: 4, kind: "publish" }];
+  assert.equal(d.take(traffic({})), false);
+  assert.equal(d.take(traffic({}, { changes })), true);
+  assert.equal(d.take(traffic({}, { changes })), false);
+  assert.equal(d.take(traffic({}, { changes: [...changes, { age_ms: 0, version: 5, kind: "guard" }] })), true);
+  assert.deepEqual(d.marks, [{ at: 80_000, version: 4, by: "somebody" }, { at: 100_000, version: 5, by: "guard" }]);
+  assert.equal(d.take(traffic({})), false, "a change that left the window is no change");
 });
 
 test("scales and paths", () => {
@@ -83,6 +70,25 @@ test("scales and paths", () => {
   assert.equal(path([]), "");
   assert.equal(nearest([{ at: 1 }, { at: 5 }], 4).at, 5);
   assert.equal(nearest([], 4), null);
+});
+
+test("above and below the axis are one scale, and little is seen", () => {
+  const { middle, above, below } = split(80, 20, 110, 5);
+  assert.equal(middle, 85);
+  assert.equal(above(80), 5);
+  assert.equal(below(20), 105);
+  assert.equal(middle - above(10), below(10) - middle);
+  assert.equal(below(0.001), 86);
+  assert.equal(below(0), 85);
+});
+
+test("the time axis has round instants, few enough to be read", () => {
+  const minute = 60_000;
+  for (const [from, to, step] of [[0, minute, 15_000], [7, 2 * minute, 30_000], [1234, 5 * minute, minute], [99_999, 10 * minute + 99_999, 2 * minute], [0, 60 * minute, 5 * minute]]) {
+    const got = timeTicks({ from, to });
+    assert.equal(got.step, step);
+    assert.ok(got.ticks.every((at) => at % step === 0 && at >= from && at <= to));
+  }
 });
 
 test("a room's refusals are what its lines grew by", () => {

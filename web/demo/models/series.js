@@ -18,6 +18,12 @@ export class Series {
     if (this.#values.length > this.#capacity) this.#values.shift();
   }
 
+  /** Puts the last of these in place of what was there. */
+  fill(values) {
+    this.#values = [];
+    for (const value of values) this.push(value);
+  }
+
   get values() {
     return this.#values;
   }
@@ -38,20 +44,5 @@ export class Series {
     return values
       .map((v, i) => `${(i * step).toFixed(1)},${(height - (Math.max(0, v) / top) * height).toFixed(1)}`)
       .join(" ");
-  }
-}
-
-/** Turns a growing total into a rate per second; null for the first, and when the total fell: it started anew. */
-export class Rate {
-  #total = null;
-  #at = 0;
-
-  take(total, now) {
-    const before = this.#total;
-    const passed = now - this.#at;
-    this.#total = total;
-    this.#at = now;
-    if (before === null || passed <= 0 || total < before) return null;
-    return ((total - before) * 1000) / passed;
   }
 }

@@ -1,4 +1,4 @@
-// Tiles: a name, a number, and the curve of its last minute.
+// Tiles: a name, a number, and the curve of its last values.
 
 import { Series } from "../models/series.js";
 import { make, svg } from "./dom.js";
@@ -21,8 +21,18 @@ export class Figures {
 
   /** Sets a number; `text` is how it is shown. */
   set(word, value, text) {
+    this.#tiles.get(word).series.push(value);
+    this.#draw(word, text);
+  }
+
+  /** Sets a number with all of its curve, oldest first. */
+  fill(word, values, text) {
+    this.#tiles.get(word).series.fill(values);
+    this.#draw(word, text);
+  }
+
+  #draw(word, text) {
     const tile = this.#tiles.get(word);
-    tile.series.push(value);
     tile.number.textContent = text;
     const points = tile.series.points(BOX.width, BOX.height - 2);
     tile.line.setAttribute("points", points);
@@ -41,7 +51,7 @@ export class Figures {
     picture.append(area, line);
     tile.append(name, number, picture);
     this.#list.append(tile);
-    this.#tiles.set(word, { name, number, line, area, series: new Series() });
+    this.#tiles.set(word, { name, number, line, area, series: new Series(120) });
   }
 
   #name() {

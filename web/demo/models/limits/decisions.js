@@ -1,54 +1,51 @@
-// What the rules decided over the last minutes, as rates a second, from counters that only grow until a node starts anew.
+// What the rules of all nodes decided over the last minutes, as rates a second: the answer of GET /limits/traffic, made
+// ready to be drawn.
 
 import { last } from "../older.js";
 
-const COUNTER = "liveroom_limit_decisions_total";
-const VERSION = "liveroom_rules_version";
-const ROLLBACKS = "liveroom_rules_rollbacks_total";
 /** Outcomes as the charts tell them apart. A rule that exempts lets through. */
 const KIND = { allow: "allow", exempt: "allow", degrade: "degrade", reject: "reject", shadow_degrade: "shadow", shadow_reject: "shadow" };
 const NOTHING = Object.freeze({ allow: 0, degrade: 0, reject: 0, shadow: 0 });
 
-/** A longer silence than this many milliseconds breaks a curve. */
-export const GAP_MS = 12_000;
-
 export class Decisions {
-  #window;
-  #totals = null;
+  #windowMs = 600_000;
   #at = 0;
   #version = null;
-  #guarded = 0;
-  /** Keys are "all", "action:" and an action, "rule:" and a name. Points are `{at, ms, broken, allow, degrade, reject, shadow}`: rates over the `ms` before `at`. */
+  /** Keys are "all", "action:" and an action, "rule:" and a name. Points are `{at, ms, allow, degrade, reject, shadow}`: rates over the `ms` before `at`. */
   #series = new Map();
   #marks = [];
   #rules = new Map();
+  #figures = new Map();
 
-  constructor(windowMs = 600_000) {
-    this.#window = windowMs;
+  /** How many nodes are in it. */
+  nodes = 0;
+  /** Who was refused most: `[{user, refused, degraded, room, action, rule}]`. */
+  top = [];
+
+  /** Takes an answer. Returns whether a set of rules came into force since the one before. */
+  take({ at, step_ms: ms, nodes, series, figures, changes, top }) {
+    this.#at = at;
+    this.nodes = nodes;
+    this.top = top;
+    this.#series.clear();
+    const steps = figures.sessions?.length ?? 0;
+    for (let ago = steps - 1; ago >= 0; ago--) {
+      const grown = series.map(({ n, outcome, ...of }) => ({ ...of, kind: KIND[outcome], n: n[n.length - 1 - ago] ?? 0 }));
+      this.#add(grown.filter((g) => g.kind), ms, at - ago * ms);
+    }
+    for (const [key, points] of this.#series) {
+      if (key !== "all" && points.every((p) => total(p) === 0)) this.#series.delete(key);
+    }
+    this.#figures = new Map(Object.entries(figures).map(([name, n]) => [name, name === "sessions" ? n : n.map((v) => (v * 1000) / ms)]));
+    this.#marks = changes.map(({ age_ms: age, version, kind }) => ({ at: at - age, version, by: kind === "guard" ? "guard" : "somebody" }));
+    const before = this.#version;
+    this.#version = last(changes)?.version ?? before ?? 0;
+    return before !== null && before !== this.#version;
   }
 
-  /** Takes what /metrics said at `now`, in milliseconds. Returns whether the version of the rules changed. */
-  take(metrics, now) {
-    const totals = new Map();
-    for (const { labels, value } of metrics.samples(COUNTER)) {
-      if (KIND[labels.outcome]) totals.set(`${labels.rule}\n${labels.scope}\n${labels.action}\n${labels.outcome}`, value);
-    }
-    const passed = now - this.#at;
-    if (this.#totals && passed > 0) this.#add(this.#growth(totals), passed, now);
-    this.#totals = totals;
-    this.#at = now;
-    return this.#mark(metrics.sum(VERSION), metrics.sum(ROLLBACKS, { by: "guard" }), now);
-  }
-
-  /** How much each counter grew; one that fell, or was not there before, began at zero. */
-  #growth(totals) {
-    const grown = [];
-    for (const [id, value] of totals) {
-      const before = this.#totals.get(id) ?? 0;
-      const [rule, scope, action, outcome] = id.split("\n");
-      grown.push({ rule, scope, action, kind: KIND[outcome], n: value < before ? value : value - before });
-    }
-    return grown;
+  /** A figure's values, oldest first: sessions as they were, all else a second. */
+  figure(name) {
+    return this.#figures.get(name) ?? [];
   }
 
   #add(grown, passed, now) {
@@ -73,35 +70,13 @@ export class Decisions {
       if (action !== "frame") for (const kind of Object.keys(all)) all[kind] += sum[kind];
     }
     this.#push("all", all, passed, now);
-    this.#forget(now);
   }
 
   #push(key, sum, passed, now) {
-    const quiet = Object.values(sum).every((n) => n === 0);
-    if (!this.#series.has(key)) {
-      if (quiet && key !== "all") return;
-      this.#series.set(key, []);
-    }
-    const point = { at: now, ms: passed, broken: passed > GAP_MS };
+    if (!this.#series.has(key)) this.#series.set(key, []);
+    const point = { at: now, ms: passed };
     for (const [kind, n] of Object.entries(sum)) point[kind] = (n * 1000) / passed;
     this.#series.get(key).push(point);
-  }
-
-  #forget(now) {
-    for (const [key, points] of this.#series) {
-      const from = points.findIndex((p) => p.at >= now - this.#window);
-      if (from !== 0) points.splice(0, from < 0 ? points.length : from);
-      if (points.every((p) => p.allow + p.degrade + p.reject + p.shadow === 0) && key !== "all") this.#series.delete(key);
-    }
-    this.#marks = this.#marks.filter((m) => m.at >= now - this.#window);
-  }
-
-  #mark(version, guarded, now) {
-    const changed = this.#version !== null && version !== this.#version;
-    if (changed) this.#marks.push({ at: now, version, by: guarded > this.#guarded ? "guard" : "somebody" });
-    this.#version = version;
-    this.#guarded = guarded;
-    return changed;
   }
 
   get now() {
@@ -109,7 +84,7 @@ export class Decisions {
   }
 
   get windowMs() {
-    return this.#window;
+    return this.#windowMs;
   }
 
   /** When the version of the rules changed: `[{at, version, by}]`, by somebody or the guard. */
@@ -144,7 +119,7 @@ export class Decisions {
   }
 
   /** How many requests a series holds, over its whole window or its last `ms`. */
-  sum(key, ms = this.#window) {
+  sum(key, ms = this.#windowMs) {
     const sum = { ...NOTHING };
     for (const point of this.points(key)) {
       if (point.at <= this.#at - ms) continue;

@@ -10,17 +10,29 @@ export function niceTop(value, floor = 1) {
   return step * power;
 }
 
-/** Curves in runs without gaps: each an array of `[x, y]` by the functions given. */
-export function runs(points, x, y) {
-  const out = [];
-  for (const [i, point] of points.entries()) {
-    if (i === 0 || point.broken) out.push([]);
-    last(out).push([x(point), y(point)]);
-  }
-  return out.filter((run) => run.length > 0);
+/**
+ * One scale for what is drawn above an axis and what below it: `{middle, above, below}` in pixels of a picture of `height`,
+ * for values up to `up` and `down`. What is not nothing is seen.
+ */
+export function split(up, down, height, edge = 2) {
+  const top = up + down > 0 ? up : 1; // nothing at all: the axis is the ground
+  const unit = (height - 2 * edge) / (top + down);
+  const middle = edge + top * unit;
+  const far = (v) => (v > 0 ? Math.max(1, v * unit) : 0);
+  return { middle, above: (v) => middle - far(v), below: (v) => middle + far(v) };
 }
 
-/** A path along the points of a run, closed down to `base` when given. */
+const TICKS_MS = [15_000, 30_000, 60_000, 120_000, 300_000];
+
+/** Round instants of the clock within a window, `most` of them at most. */
+export function timeTicks({ from, to }, most = 6) {
+  const step = TICKS_MS.find((ms) => (to - from) / ms <= most) ?? last(TICKS_MS);
+  const ticks = [];
+  for (let at = Math.ceil(from / step) * step; at <= to; at += step) ticks.push(at);
+  return { step, ticks };
+}
+
+/** A path along `[x, y]` pairs, closed down to `base` when given. */
 export function path(run, base = null) {
   if (run.length === 0) return "";
   const line = run.map(([x, y], i) => `${i === 0 ? "M" : "L"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");

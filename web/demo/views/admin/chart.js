@@ -1,7 +1,6 @@
-// What went through over the last minutes, above the axis, and what did not, below it, each to a scale of its own:
-// refusals are few among what is allowed, and must be seen all the same.
+// What went through over the last minutes, above the axis, and what did not, below it, to one scale, over the time of day.
 
-import { nearest, niceTop, path, runs } from "../../models/limits/scale.js";
+import { nearest, niceTop, path, split, timeTicks } from "../../models/limits/scale.js";
 import { make, svg } from "../dom.js";
 import { last } from "../../models/older.js";
 
@@ -11,13 +10,13 @@ export class Chart {
   element = make("figure", "chart");
   #language;
   #height;
-  #middle;
   #picture;
   #parts = {};
   #marks = svg("g", { class: "marks" });
   #labels;
   #reading = make("figcaption", "reading");
   #cursor = make("i", "cursor");
+  #times = make("div", "times");
   #points = [];
   #window = { from: 0, to: 1 };
 
@@ -25,20 +24,19 @@ export class Chart {
   constructor(language, { height = 180, small = false } = {}) {
     this.#language = language;
     this.#height = height;
-    this.#middle = Math.round(height * 0.62);
     this.element.style.setProperty("--chart-height", `${height}px`);
     if (small) this.element.classList.add("small");
     this.#picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, preserveAspectRatio: "none", role: "img" });
     for (const part of ["allow", "line", "degrade", "reject", "shadow"]) {
       this.#parts[part] = svg("path", { class: part });
     }
-    const middle = svg("path", { class: "axis", d: `M0 ${this.#middle}H${WIDTH}` });
-    this.#picture.append(this.#marks, ...Object.values(this.#parts), middle);
+    this.#parts.axis = svg("path", { class: "axis" });
+    this.#picture.append(this.#marks, ...Object.values(this.#parts));
     this.#labels = { top: make("span", "tick top"), bottom: make("span", "tick bottom") };
     const plot = make("div", "plot");
     plot.append(this.#picture, this.#labels.top, this.#labels.bottom, this.#cursor);
     this.#cursor.hidden = true;
-    this.element.append(this.#reading, plot);
+    this.element.append(this.#reading, plot, this.#times);
     plot.addEventListener("pointermove", (event) => this.#point(event, plot));
     plot.addEventListener("pointerleave", () => this.#leave());
   }
@@ -47,26 +45,40 @@ export class Chart {
     this.#points = points;
     this.#window = window;
     const x = (p) => ((p.at - window.from) / (window.to - window.from)) * WIDTH;
-    const up = niceTop(Math.max(0, ...points.map((p) => p.allow)));
-    const down = niceTop(Math.max(0, ...points.map((p) => p.degrade + p.reject + p.shadow)));
-    const above = (v) => this.#middle - (v / up) * (this.#middle - 10);
-    const below = (v) => this.#middle + (v / down) * (this.#height - this.#middle - 8);
+    const lost = (p) => p.degrade + p.reject + p.shadow;
+    const most = (of) => Math.max(0, ...points.map(of));
+    const up = niceTop(most((p) => p.allow));
+    const down = most(lost) > 0 ? niceTop(most(lost)) : 0;
+    const { middle, above, below } = split(up, down, this.#height, 8);
+    const curve = (y) => points.map((p) => [x(p), y(p)]);
     const area = (part, from, to) => {
-      const upper = runs(points, x, (p) => from(p));
-      const lower = runs(points, x, (p) => to(p));
-      const d = upper.map((run, i) => `${path(run)}${path([...lower[i]].reverse()).replace("M", "L")}Z`).join("");
-      this.#parts[part].setAttribute("d", d);
+      const back = path(curve(to).reverse()).replace("M", "L");
+      this.#parts[part].setAttribute("d", points.length > 0 ? `${path(curve(from))}${back}Z` : "");
     };
-    const allowed = runs(points, x, (p) => above(p.allow));
-    this.#parts.allow.setAttribute("d", allowed.map((r) => path(r, this.#middle)).join(""));
-    this.#parts.line.setAttribute("d", allowed.map((r) => path(r)).join(""));
-    area("reject", () => this.#middle, (p) => below(p.reject));
+    this.#parts.axis.setAttribute("d", `M0 ${middle}H${WIDTH}`);
+    this.#parts.allow.setAttribute("d", path(curve((p) => above(p.allow)), middle));
+    this.#parts.line.setAttribute("d", path(curve((p) => above(p.allow))));
+    area("reject", () => middle, (p) => below(p.reject));
     area("degrade", (p) => below(p.reject), (p) => below(p.reject + p.degrade));
-    area("shadow", (p) => below(p.reject + p.degrade), (p) => below(p.reject + p.degrade + p.shadow));
+    area("shadow", (p) => below(p.reject + p.degrade), (p) => below(lost(p)));
+    this.#labels.bottom.hidden = down === 0;
+    this.#showTimes(window);
     this.#labels.top.textContent = this.#language.text("admin.perSecond", { n: this.#language.compact(up) });
     this.#labels.bottom.textContent = this.#language.text("admin.perSecond", { n: this.#language.compact(down) });
     this.#mark(marks, x);
     this.#leave();
+  }
+
+  #showTimes(window) {
+    const { step, ticks } = this.#points.length > 0 ? timeTicks(window) : { step: 0, ticks: [] };
+    const clock = new Intl.DateTimeFormat(this.#language.code, { hour: "2-digit", minute: "2-digit", ...(step < 60_000 && { second: "2-digit" }), hour12: false });
+    this.#times.replaceChildren(...ticks.map((at) => {
+      const label = make("span", "number", clock.format(at));
+      const share = (at - window.from) / (window.to - window.from);
+      label.style.left = `${share * 100}%`;
+      label.toggleAttribute("data-end", share > 0.85);
+      return label;
+    }));
   }
 
   #mark(marks, x) {

@@ -1,19 +1,23 @@
-// The node's numbers, what its rules decide, its rooms, and why sessions ended.
+// What all nodes do and their rules decide, their rooms and their loudest users; this node's numbers, and why its sessions
+// ended.
 
 import { CLOSE_CODES } from "../../../client/codes.js";
 import { Decisions } from "../../models/limits/decisions.js";
 import { Metrics } from "../../models/metrics.js";
-import { Rate } from "../../models/series.js";
+import { last } from "../../models/older.js";
 import { $ } from "../dom.js";
 import { Figures } from "../figures.js";
 import { poll } from "../poll.js";
 import { fillFacts } from "../tables.js";
 import { Charts } from "./charts.js";
 import { Rooms } from "./rooms.js";
+import { TopUsers } from "./top.js";
 
 const POLL_MS = 2000;
+/** A step of the server's memory. */
+const TRAFFIC_MS = 5000;
 const FIGURES = [
-  ["admin.sessions", "good"], ["admin.rooms", "info"], ["admin.admitted", "info"],
+  ["admin.nodes", "info"], ["admin.sessions", "good"], ["admin.admitted", "info"],
   ["admin.deliveries", "good"], ["admin.refused", "bad"], ["admin.dropped", "warn"],
 ];
 
@@ -21,7 +25,7 @@ export class Overview {
   #language;
   #figures;
   #charts;
-  #rates = new Map();
+  #top;
   #ready = null;
   #metrics = null;
   #decisions = new Decisions();
@@ -32,6 +36,7 @@ export class Overview {
     this.#language = page.language;
     this.#figures = new Figures($("tiles"), FIGURES, page);
     this.#charts = new Charts(this.#decisions, page);
+    this.#top = new TopUsers(page, on.why);
     new Rooms(token, page, on.why);
     $("chart-all").addEventListener("click", () => this.#charts.all(), { signal: page.signal });
     const ask = (path, as, onAnswer) => poll(path, { ms: POLL_MS, signal: page.signal, as, onAnswer });
@@ -39,12 +44,16 @@ export class Overview {
     ask("/metrics", "text", ({ status, body }) => {
       if (status !== 200) return;
       this.#metrics = new Metrics(body);
-      const changed = this.#decisions.take(this.#metrics, performance.now());
+      this.#show();
+    });
+    poll("/api/v1/limits/traffic", { ms: TRAFFIC_MS, signal: page.signal, token: () => token, onAnswer: ({ status, body }) => {
+      if (status !== 200) return;
+      const changed = this.#decisions.take(body);
       this.#count();
       this.#show();
       on.traffic(this.#decisions);
       if (changed) on.changed();
-    });
+    } });
     page.onLanguage(() => this.#show());
   }
 
@@ -69,28 +78,23 @@ export class Overview {
   }
 
   #count() {
-    const m = this.#metrics;
+    const d = this.#decisions;
     const language = this.#language;
-    const plain = (word, value) => this.#figures.set(word, value, language.compact(value));
-    const rate = (word, value) => value !== null && this.#figures.set(word, value, language.rate(value));
-    plain("admin.sessions", m.sum("liveroom_sessions"));
-    plain("admin.rooms", m.sum("liveroom_rooms"));
-    rate("admin.admitted", this.#rate("admitted", m.sum("liveroom_messages_total")));
-    rate("admin.deliveries", this.#rate("deliveries", m.sum("liveroom_deliveries_total")));
-    rate("admin.refused", this.#decisions.points("all").length > 0 ? this.#decisions.last("all").reject : null);
-    rate("admin.dropped", this.#rate("dropped", m.sum("liveroom_dropped_total")));
-  }
-
-  #rate(key, total) {
-    if (!this.#rates.has(key)) this.#rates.set(key, new Rate());
-    return this.#rates.get(key).take(total, performance.now());
+    const fill = (word, values, text) => this.#figures.fill(word, values, text(last(values) ?? 0));
+    const compact = (n) => language.compact(n);
+    const rate = (n) => language.rate(n);
+    this.#figures.fill("admin.nodes", [], language.number(d.nodes));
+    fill("admin.sessions", d.figure("sessions"), compact);
+    for (const name of ["admitted", "deliveries", "dropped"]) fill(`admin.${name}`, d.figure(name), rate);
+    fill("admin.refused", d.points("all").map((p) => p.reject), rate);
   }
 
   #show() {
     if (this.#ready) this.#showState();
-    if (!this.#shown || !this.#metrics) return;
+    if (!this.#shown) return;
     this.#charts.show();
-    this.#showNode(this.#metrics);
+    this.#top.show(this.#decisions.top);
+    if (this.#metrics) this.#showNode(this.#metrics);
   }
 
   #showNode(m) {
@@ -98,7 +102,7 @@ export class Overview {
     const started = m.sum("process_start_time_seconds");
     fillFacts($("node"), [
       [language.text("admin.nodeId"), this.#ready?.node ?? "–"],
-      [language.text("admin.nodes"), language.number(m.sum("liveroom_bus_nodes"))],
+      [language.text("admin.rooms"), language.number(m.sum("liveroom_rooms"))],
       [language.text("admin.version"), this.#ready?.version ?? "–"],
       [language.text("admin.uptime"), started > 0 ? language.duration(Date.now() - started * 1000) : "–"],
       [language.text("admin.memory"), `${language.number(Math.round(m.sum("process_resident_memory_bytes") / 2 ** 20))} MiB`],

@@ -2,12 +2,13 @@
 
 import { isolate } from "../../models/language.js";
 import { MAX } from "../../models/limits/vocabulary.js";
-import { $, make } from "../dom.js";
+import { $, aria, make } from "../dom.js";
 import { changeList, timeText } from "./values.js";
 
 export class ChangePanel {
   #page;
   #busy = false;
+  #seen = "idle";
 
   /** `steps`: `{publish(), reset()}`. */
   constructor(page, steps) {
@@ -15,7 +16,7 @@ export class ChangePanel {
     const { signal } = page;
     $("publish").addEventListener("click", () => steps.publish(), { signal });
     $("reset").addEventListener("click", () => steps.reset(), { signal });
-    $("note").addEventListener("input", () => this.#checkNote(), { signal });
+    $("note").addEventListener("input", () => this.#check(), { signal });
   }
 
   get note() {
@@ -24,13 +25,24 @@ export class ChangePanel {
 
   set note(text) {
     $("note").value = text;
-    this.#checkNote();
+    this.#check();
   }
 
   set busy(busy) {
     this.#busy = busy;
-    $("publish").disabled = busy || this.#off;
-    $("publish").setAttribute("aria-busy", String(busy));
+    aria($("publish"), "busy", String(busy));
+    this.#check();
+  }
+
+  /** What is known of the draft's preview: publishing waits for it, or says that there is none. */
+  seen(kind) {
+    this.#seen = kind;
+    const { language } = this.#page;
+    const word = { unavailable: "limits.unseen", quiet: "limits.unseenQuiet" }[kind];
+    $("unseen").hidden = !word;
+    $("unseen").textContent = word ? language.text(word) : "";
+    $("publish").textContent = language.text(kind === "asking" ? "limits.publishWaits" : word ? "limits.publishUnseen" : "limits.publish");
+    this.#check();
   }
 
   #off = true;
@@ -48,7 +60,7 @@ export class ChangePanel {
     $("publishing").hidden = !dirty;
     $("publish-faults").replaceChildren(...[count > 0 ? t("faults", { n: count }) : "", ...others].filter(Boolean).map((text) => make("p", "fault", text)));
     this.#off = !dirty || count > 0 || readOnly;
-    this.#checkNote();
+    this.seen(this.#seen);
   }
 
   /** Says how it went. */
@@ -59,15 +71,15 @@ export class ChangePanel {
     said.hidden = text === "";
   }
 
-  #checkNote() {
+  #check() {
     const long = new TextEncoder().encode(this.note).length > MAX.noteBytes;
     $("note").setAttribute("aria-invalid", String(long));
-    $("publish").disabled = this.#busy || this.#off || long;
+    $("publish").disabled = this.#busy || this.#off || long || this.#seen === "asking";
   }
 }
 
 /** Who made a version, when and why. */
-export function byLine({ kind, author, note, time }, language) {
-  const line = language.text("limits.by", { kind: language.text(`limits.kindOf.${kind}`), author, when: timeText(Date.parse(time), language) });
+export function byLine({ kind, author, note, time, at = Date.parse(time) }, language) {
+  const line = language.text("limits.by", { kind: language.text(`limits.kindOf.${kind}`), author, when: timeText(at, language) });
   return note ? `${line} · ${isolate(note)}` : line;
 }

@@ -42,7 +42,7 @@ export class LimitsDesk {
       shown: () => this.#show(),
     });
     this.#panel = new ChangePanel(page, { publish: () => this.#publish(), reset: () => this.#change(() => this.#draft.reset()) });
-    this.#preview = new PreviewPanel(calls, page, (faults) => this.#takeFaults(faults));
+    this.#preview = new PreviewPanel(calls, page, { onFaults: (faults) => this.#takeFaults(faults), onState: () => this.#panel.seen(this.#preview?.kind ?? "idle") });
     this.#guard = new GuardStrip(calls, page, () => this.refresh());
     const { signal } = page;
     $("add-rule").addEventListener("click", () => this.#change(() => this.#draft.add(), true), { signal });

@@ -2,6 +2,7 @@
 
 import { canRestore, readVersions } from "../../models/limits/history.js";
 import { $, make } from "../dom.js";
+import { byLine } from "./change.js";
 import { confirm } from "./confirm.js";
 import { button } from "./controls.js";
 import { changeList, timeText } from "./values.js";
@@ -18,6 +19,8 @@ export class HistoryView {
   #more = false;
   #current = null;
   #opened = new Set();
+  /** The version that the sentence at the head is about. */
+  #saidOf = null;
 
   /** `steps`: `{restored(set), propose(rules, note)}`. */
   constructor(calls, page, steps) {
@@ -40,7 +43,11 @@ export class HistoryView {
     const page = readVersions(body);
     this.#versions = before === null ? page : [...this.#versions, ...page];
     this.#more = page.length === PAGE;
-    if (before === null) this.#current = page[0]?.version ?? this.#current;
+    if (before === null) {
+      const current = page[0]?.version ?? this.#current;
+      if (current !== this.#current && this.#saidOf !== current) this.#say("");
+      this.#current = current;
+    }
     this.#show();
   }
 
@@ -55,6 +62,9 @@ export class HistoryView {
   }
 
   #show() {
+    const now = this.#versions.find((v) => v.version === this.#current);
+    $("history-name").textContent = now ? this.#t("inForce", { version: now.version }) : this.#t("history");
+    $("history-by").textContent = now ? byLine(now, this.#page.language) : "";
     $("versions").replaceChildren(...this.#versions.map((v) => this.#item(v)));
     $("older").hidden = !this.#more;
     $("versions-none").hidden = this.#versions.length > 0;
@@ -121,6 +131,7 @@ export class HistoryView {
     const { status, body } = await this.#calls.rollback(v.version, this.#current, answer.note);
     if (signal.aborted) return;
     if (status === 200) {
+      this.#saidOf = body.version;
       this.#say(this.#t("wentBack", { version: body.version, restores: v.version }), "good");
       this.#steps.restored(body);
     } else {

@@ -10,22 +10,25 @@ export class PreviewPanel {
   #calls;
   #page;
   #onFaults;
+  #onState;
   #timer = 0;
   #asking = null;
   #state = { kind: "idle" };
 
-  /** `onFaults` gets the server's faults of the draft, none when it has none. */
-  constructor(calls, page, onFaults) {
+  /** `onFaults` gets the server's faults of the draft, none when it has none; `onState` is told when the state is another. */
+  constructor(calls, page, { onFaults, onState }) {
     this.#calls = calls;
     this.#page = page;
     this.#onFaults = onFaults;
+    this.#onState = onState;
     page.onLanguage(() => this.#show());
     page.signal.addEventListener("abort", () => this.rest());
     this.#show();
   }
 
-  get report() {
-    return this.#state.report ?? null;
+  /** "asking" while a preview is on its way; "unavailable" or "quiet" when there is none of this draft. */
+  get kind() {
+    return this.#state.kind;
   }
 
   /** Nothing is proposed. */
@@ -65,6 +68,7 @@ export class PreviewPanel {
   #set(state) {
     this.#state = state;
     this.#show();
+    this.#onState();
   }
 
   #show() {

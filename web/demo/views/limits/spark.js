@@ -1,25 +1,27 @@
-// A small picture of the last minutes: what went through above, what did not below, each to its own scale.
+// A small picture of the last minutes: what went through above, what did not below.
 
-import { path, runs } from "../../models/limits/scale.js";
+import { path, split } from "../../models/limits/scale.js";
 import { svg } from "../dom.js";
 
-const BOX = { width: 76, height: 24, middle: 15 };
+const BOX = { width: 76, height: 24 };
 
 export class Spark {
   element = svg("svg", { class: "spark", viewBox: `0 0 ${BOX.width} ${BOX.height}`, preserveAspectRatio: "none", "aria-hidden": "true" });
+  #axis = svg("path", { class: "axis" });
   #allow = svg("path", { class: "allow" });
   #lost = svg("path", { class: "lost" });
 
   constructor() {
-    this.element.append(svg("path", { class: "axis", d: `M0 ${BOX.middle}H${BOX.width}` }), this.#allow, this.#lost);
+    this.element.append(this.#axis, this.#allow, this.#lost);
   }
 
   show(points, { from, to }) {
     const x = (p) => ((p.at - from) / (to - from)) * BOX.width;
-    const top = Math.max(1e-9, ...points.map((p) => p.allow));
     const lost = (p) => p.degrade + p.reject + p.shadow;
-    const most = Math.max(1e-9, ...points.map(lost));
-    this.#allow.setAttribute("d", runs(points, x, (p) => BOX.middle - (p.allow / top) * (BOX.middle - 1)).map((r) => path(r, BOX.middle)).join(""));
-    this.#lost.setAttribute("d", runs(points, x, (p) => BOX.middle + (lost(p) / most) * (BOX.height - BOX.middle - 1)).map((r) => path(r, BOX.middle)).join(""));
+    const most = (of) => Math.max(0, ...points.map(of));
+    const { middle, above, below } = split(most((p) => p.allow), most(lost), BOX.height);
+    this.#axis.setAttribute("d", `M0 ${middle}H${BOX.width}`);
+    this.#allow.setAttribute("d", path(points.map((p) => [x(p), above(p.allow)]), middle));
+    this.#lost.setAttribute("d", path(points.map((p) => [x(p), below(lost(p))]), middle));
   }
 }
