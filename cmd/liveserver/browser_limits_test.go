@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -22,7 +23,7 @@ func (p *tab) fill(selector, value string) {
 // click clicks an element by its own method, which needs no place on the screen.
 func (p *tab) click(selector string) {
 	p.t.Helper()
-	p.until("there: "+selector, fmt.Sprintf(`document.querySelector(%q) !== null`, selector))
+	p.until("there and usable: "+selector, fmt.Sprintf(`document.querySelector(%q)?.matches(":not(:disabled)") ?? false`, selector))
 	p.do("click "+selector, chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelector(%q).click()`, selector)))
 }
 
@@ -144,4 +145,105 @@ func TestLimitsDeskMeanwhile(t *testing.T) {
 	op.shows("#standings", "danmaku-room")
 	op.click("#why-reset")
 	op.shows("#why-said", "are full on this node")
+}
+
+// holdPreviews makes a page's previews wait until the test says how they end.
+const holdPreviews = `{
+	const real = window.fetch;
+	let end;
+	const ended = new Promise((resolve) => { end = resolve; });
+	window.endPreviews = end;
+	window.fetch = async (path, options) => {
+		if (!String(path).endsWith("/preview")) return real(path, options);
+		return await ended === "fail" ? new Response("{}", { status: 503, headers: { "Content-Type": "application/json" } }) : real(path, options);
+	};
+}`
+
+// TestPublishWaitsForThePreview, or says that there is none; the history's head names what is in force.
+func TestPublishWaitsForThePreview(t *testing.T) {
+	s := startServer(t, "")
+	b := startBrowser(t)
+	b.before = holdPreviews
+	op := b.operate(s)
+	op.mark("gift-user", "mine")
+	op.fill("#mine .burst input", "33")
+	op.shows("#publish", "Waiting for the preview")
+	if !eval[bool](op, `document.getElementById("publish").disabled`) {
+		t.Error("it can be published while its preview is on the way")
+	}
+	op.do("let it fail", chromedp.Evaluate[chromedp.Void](`endPreviews("fail")`))
+	op.shows("#publish", "Publish without a preview")
+	op.shows("#unseen", "There is no preview")
+	op.click("#publish")
+	op.shows("#change-title", "Version 2 is in force")
+	op.click(`#tabs a[href="#history"]`)
+	op.shows("#history-name", "Version 2 is in force")
+
+	body, tag := s.rulesWith(t, "gift-connection", 4, 16)
+	if put := s.call(t, http.MethodPut, "/limits/rules?note=by+another", s.adminToken, body, "If-Match", tag); put.status != http.StatusOK {
+		t.Fatalf("put: %v", put)
+	}
+	op.shows("#history-name", "Version 3 is in force")
+	op.shows("#history-by", "by another")
+}
+
+// TestOverviewBeginsFilled: who opens the page sees what came before, with a time axis and one scale, and who was refused
+// most. On a phone nothing of it scrolls sideways.
+func TestOverviewBeginsFilled(t *testing.T) {
+	dir := t.TempDir()
+	s := startServer(t, dir)
+	loud := join(t, s.url, "demo", tokenFor(t, dir, "-sub", "loud"))
+	for i := range 9 {
+		loud.ask("danmaku", fmt.Sprintf(`,"text":"number %d"`, i))
+	}
+	await(t, "a step with refusals", func() bool {
+		return strings.Contains(fmt.Sprint(s.call(t, http.MethodGet, "/limits/traffic", s.adminToken, "").body["series"]), "reject")
+	})
+	op := startBrowser(t).open(s.admin + "/#token=" + s.adminToken)
+	op.until("refusals drawn", `document.querySelector("#chart path.reject").getAttribute("d")?.length > 10`)
+	op.until("a time axis", `document.querySelectorAll("#chart .times span").length >= 2 && /^\d\d:\d\d/.test(document.querySelector("#chart .times span").textContent)`)
+	op.shows("#top", "loud")
+	op.shows("#top", "danmaku-user-room")
+	op.click("#top .open")
+	op.shows("#why-verdict", "")
+	if user := eval[string](op, `document.getElementById("why-user").value`); user != "loud" {
+		t.Errorf("asked about %q", user)
+	}
+	op.do("a phone", chromedp.EmulateViewport(390, 844))
+	for tab := range eval[int](op, `document.querySelectorAll("#tabs a").length`) {
+		op.do("go on", chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelectorAll("#tabs a")[%d].click()`, tab)))
+		op.until("the tab is in view", fmt.Sprintf(`(() => { const box = document.querySelectorAll("#tabs a")[%d].getBoundingClientRect(); return box.left >= 0 && box.right <= innerWidth && box.height > 30; })()`, tab))
+		if wide := eval[string](op, `[document.documentElement, ...document.querySelectorAll(".wide, .bar, .tabs")].filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.className + (e.firstElementChild?.id ?? "") + e.scrollWidth).join(" ")`); wide != "" {
+			t.Errorf("tab %d scrolls sideways: %s", tab, wide)
+		}
+	}
+}
+
+// TestPhoneOnItsSide: stage, talk and send box are all in view and none lies on another.
+func TestPhoneOnItsSide(t *testing.T) {
+	s := startServer(t, "")
+	p := startBrowser(t).enter(s, "")
+	p.do("turn", chromedp.EmulateViewport(844, 390))
+	p.until("all in view, side by side", `(() => {
+		const [stage, chat, box] = ["stage", "chat", "message"].map((id) => document.getElementById(id).getBoundingClientRect());
+		const inView = (b) => b.top >= 0 && b.left >= 0 && b.bottom <= innerHeight && b.right <= innerWidth;
+		return [stage, chat, box].every(inView) && stage.height > 200 && chat.height > 150 && chat.left >= stage.right && box.top >= chat.bottom;
+	})()`)
+	// The chosen count stands out in the dark: 4.5:1 against its own ground, 3:1 against what surrounds it.
+	p.do("at night", chromedp.EmulateViewport(1280, 800))
+	for _, theme := range []string{"dark", "light"} {
+		if ratio := eval[float64](p, fmt.Sprintf(`(() => {
+			document.documentElement.dataset.theme = %q;
+			const light = (css) => {
+				const [r, g, b] = css.match(/[\d.]+/g).map((v) => v / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+				return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+			};
+			const of = (a, b) => Math.max(light(a), light(b)) / Math.min(light(a), light(b));
+			const chosen = getComputedStyle(document.querySelector("#many input:checked + span"));
+			const around = getComputedStyle(document.getElementById("many"));
+			return Math.min(of(chosen.color, chosen.backgroundColor) / 4.5, of(chosen.backgroundColor, around.backgroundColor) / 3);
+		})()`, theme)); ratio < 1 {
+			t.Errorf("%s: the chosen count has %.2f of the contrast it needs", theme, ratio)
+		}
+	}
 }

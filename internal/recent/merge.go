@@ -42,7 +42,7 @@ func add(a, b []int64) []int64 {
 	if len(a) < len(b) {
 		a, b = b, a
 	}
-	out := slices.Clone(a[:min(len(a), Steps)])
+	out := append([]int64{}, a[max(0, len(a)-Steps):]...) // a list in JSON, also when empty
 	for i := 1; i <= min(len(out), len(b)); i++ {
 		out[len(out)-i] += b[len(b)-i]
 	}

@@ -1,7 +1,9 @@
 package recent
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,6 +37,19 @@ func TestRingTellsGrowth(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, r.Traffic()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestEmptyIsAList: a node that has just begun tells of nothing, in the shape of something.
+func TestEmptyIsAList(t *testing.T) {
+	r := NewRing()
+	r.Take(reading(1, 5))
+	text, err := json.Marshal(Merge(r.Traffic()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), "null") {
+		t.Error(string(text))
 	}
 }
 
