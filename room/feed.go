@@ -24,6 +24,7 @@ func (r *Room) show(event []byte) {
 	}
 	r.history.expire(ts - r.hub.cfg.HistoryAge.Milliseconds())
 	r.history.add(event, ts)
+	r.authors.note(event)
 	if r.audience.size == 0 {
 		return
 	}

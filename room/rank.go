@@ -73,7 +73,7 @@ func (r *Room) outranked(by *Identity, req *protocol.Request) *protocol.Error {
 		}
 	case protocol.ActionDelete:
 		var known bool
-		if target, role, known = protocol.EventAuthor(r.find(req.MID)); !known || target == by.User {
+		if target, role, known = r.author(req.MID); !known || target == by.User {
 			return nil
 		}
 	default:
@@ -114,8 +114,8 @@ func (r *Room) remember(ctx context.Context, who *Identity) {
 	}
 	_ = r.change(ctx, func(s *stored, _ int64) *protocol.Error { // told to the log; the join stands without it
 		s.Staff = slices.DeleteFunc(s.Staff, func(x standing) bool { return x.User == who.User })
-		if mayModerate(who.Role) && len(s.Staff) < maxStaff {
-			s.Staff = append(s.Staff, now)
+		if mayModerate(who.Role) {
+			s.Staff = append(s.Staff[max(len(s.Staff)-maxStaff+1, 0):], now)
 		}
 		return nil
 	})

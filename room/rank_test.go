@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"liveroom/protocol"
 )
@@ -108,7 +109,36 @@ func TestStaffThatComesAsAViewerIsStaffNoMore(t *testing.T) {
 	for i := range maxStaff + 10 {
 		w.join("demo", fmt.Sprint("s", i), as(protocol.RoleModerator)).Leave()
 	}
-	if n := len(host.room.policy.Load().Staff); n != maxStaff {
-		t.Errorf("%d are remembered", n)
+	staff := host.room.policy.Load().Staff
+	if n := len(staff); n != maxStaff || staff[n-1].User != fmt.Sprint("s", maxStaff+9) {
+		t.Errorf("%d are remembered, the last is %s", n, staff[n-1].User)
 	}
+}
+
+// Viewers go on seeing what has left the room's history.
+func TestAnOldMessageOfAHostIsNoModerators(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newMemoryBus(), nil)
+		defer w.stop()
+		host, mod := w.join("demo", "host", as(protocol.RoleHost)), w.join("demo", "mod", as(protocol.RoleModerator))
+		said := host.say("mine")
+		viewers := w.join("demo", "v").say(`"role":"host"`)
+		time.Sleep(2 * w.hub.cfg.HistoryAge)
+		mod.say("later")
+		time.Sleep(time.Second)
+		if host.room.find(said.MID) != nil {
+			t.Fatal("the history still has it")
+		}
+		for mid, want := range map[string]protocol.Code{said.MID: protocol.Forbidden, viewers.MID: protocol.OK} {
+			if ack := mod.ask(protocol.Request{Op: protocol.OpModerate, Action: protocol.ActionDelete, MID: mid}); protocol.Code(ack.Code) != want {
+				t.Errorf("a moderator's delete: %d, want %d", ack.Code, want)
+			}
+		}
+		for i := range 3 * maxAuthored {
+			host.room.authors.note(protocol.AppendDanmaku(nil, protocol.Danmaku{MID: fmt.Sprint(i), User: protocol.User{ID: "host", Role: protocol.RoleHost}, Text: "x"}))
+		}
+		if n := len(host.room.authors); n != maxAuthored {
+			t.Errorf("%d authors are kept", n)
+		}
+	})
 }

@@ -38,6 +38,7 @@ type Room struct {
 	audience audience
 	tick     tick
 	history  history
+	authors  authors
 	gifts    giftOrder
 	likes    likes
 	crowd    crowd
@@ -124,6 +125,7 @@ func (r *Room) recallLocked(recent [][]byte, floor int64) {
 		mid := protocol.EventMID(event)
 		if _, gone := deleted[mid]; !gone && since.find(mid) == nil {
 			r.history.add(event, protocol.EventTS(event))
+			r.authors.note(event)
 		}
 	}
 	for i := range since.size {

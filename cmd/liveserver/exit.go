@@ -15,12 +15,12 @@ const (
 	exitConfig = 2
 )
 
-// report writes err, one line per fault, and returns the exit code.
+// report writes err, one line per fault and without passwords, and returns the exit code.
 func report(stderr io.Writer, err error) int {
 	if err == nil {
 		return 0
 	}
-	for line := range strings.Lines(err.Error()) {
+	for line := range strings.Lines(config.Redact(err.Error())) {
 		fmt.Fprintln(stderr, "liveserver: "+strings.TrimSpace(line))
 	}
 	var faults config.Faults

@@ -3,6 +3,7 @@ package config
 import (
 	"net/netip"
 	"net/url"
+	"strings"
 	"time"
 
 	"liveroom/protocol"
@@ -119,12 +120,20 @@ type Log struct {
 // Embedded reports whether NATS runs inside this process.
 func (c Config) Embedded() bool { return len(c.NATS) == 1 && c.NATS[0] == NATSEmbedded }
 
+// origin is the origin of a page's URL as browsers write it: small letters, and no port that the scheme has anyway.
+func origin(u *url.URL) string {
+	host := strings.TrimSuffix(u.Host, map[string]string{"https": ":443", "http": ":80"}[u.Scheme])
+	return u.Scheme + "://" + strings.ToLower(host)
+}
+
 // AllowedOrigins are the web origins whose pages may open sockets, call the API and load the client: those of origins, and
 // that of public_url.
 func (c Config) AllowedOrigins() []string {
-	u, err := url.Parse(c.PublicURL)
-	if err != nil || u.Host == "" {
-		return c.Origins
+	var out []string
+	for _, s := range append([]string{c.PublicURL}, c.Origins...) {
+		if u, err := url.Parse(s); err == nil && u.Host != "" {
+			out = append(out, origin(u))
+		}
 	}
-	return append([]string{u.Scheme + "://" + u.Host}, c.Origins...)
+	return out
 }

@@ -146,6 +146,9 @@ func TestFaultsNamePathAllowedReceived(t *testing.T) {
 		{name: "several at once", env: []string{"LIVEROOM_ADDR=8080", "LIVEROOM_ROOMS_MAX=none", "LIVEROOM_LOG_LEVEL=loud"}, want: []string{"addr: allowed is host:port", "log.level: allowed is one of debug, info, warn, error; received \"loud\" (by LIVEROOM_LOG_LEVEL)", "rooms.max: allowed is a whole number"}},
 		{name: "a nats scheme", args: []string{"-nats", "nats://a:4222,http://u:hidden@b:4222"}, want: []string{`nats[1]: allowed is a URL that begins with nats:// or tls://; received "http://…@b:4222"`}},
 		{name: "files for embedded nats", args: []string{"-nats-creds", "x"}, want: []string{"nats: allowed is URLs, since nats_creds, nats_ca or nats_cert is set; received embedded"}},
+		{name: "a password that was not escaped", args: []string{"-nats", "nats://u:p#/@hidden@b:4222"}, want: []string{"nats[0]: allowed is a URL"}},
+		{name: "a nats user without a scheme", args: []string{"-nats", "admin:hidden@b:4222"}, want: []string{"nats[0]: allowed is a URL that begins with nats:// or tls://; received one that can't be read"}},
+		{name: "a key set's scheme", args: []string{"-auth-jwks-url", "ftp://u:hidden@idp.test/keys?key=hidden"}, want: []string{`auth.jwks_url: allowed is a URL that begins with https:// or http://; received "ftp://…@idp.test"`}},
 		{name: "half a nats certificate", args: []string{"-nats", "tls://a:4222", "-nats-key", "k"}, want: []string{"nats_cert: allowed is a file, since nats_key is set; received nothing"}},
 		{name: "a redis scheme", args: []string{"-redis", "http://:hidden@r:6379"}, want: []string{`redis: allowed is one of redis://, rediss://, redis+sentinel://, rediss+sentinel://, redis+cluster://, rediss+cluster://, unix://; received "http://"`}},
 		{name: "a redis ca without tls", args: []string{"-redis", "redis://r", "-redis-ca", "ca.pem"}, want: []string{"redis_ca: allowed is nothing, unless redis begins with rediss; received a file"}},
@@ -218,4 +221,26 @@ func write(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	return name
+}
+
+func TestPasswordsInURLsAreNotShown(t *testing.T) {
+	for in, want := range map[string]string{
+		"dial nats://u:hidden@a:4222: refused":             "dial nats://…@a:4222: refused",
+		`parse "redis://:hid/den#@x@r:6379": invalid port`: `parse "redis://…@r:6379": invalid port`,
+		"https://id.test/keys told to ask a@b.test":        "https://id.test/keys told to ask a@b.test",
+	} {
+		if got := Redact(in); got != want {
+			t.Errorf("%q became %q", in, got)
+		}
+	}
+}
+
+func TestOriginsAreAsBrowsersWriteThem(t *testing.T) {
+	c := Config{PublicURL: "https://Live.test:443/", Origins: []string{"http://shop.test:80", "https://shop.test:8443"}}
+	if got, want := c.AllowedOrigins(), []string{"https://live.test", "http://shop.test", "https://shop.test:8443"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%q", got)
+	}
+	if got := (Config{}).AllowedOrigins(); got != nil {
+		t.Errorf("without any: %q", got)
+	}
 }

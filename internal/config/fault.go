@@ -31,8 +31,8 @@ func (f Fault) Error() string {
 	return Redact(s)
 }
 
-// userInfo matches what stands before the host of a URL.
-var userInfo = regexp.MustCompile(`://[^/?#@\s"]*@`)
+// userInfo matches what stands before the host of a URL, also where its password should have been escaped and was not.
+var userInfo = regexp.MustCompile(`://[^\s"]*@`)
 
 // Redact hides the users and passwords of all URLs in a text that people will read.
 func Redact(s string) string { return userInfo.ReplaceAllString(s, "://…@") }

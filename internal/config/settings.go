@@ -59,7 +59,7 @@ func Settings() []Setting {
 			Doc: "Private key of the certificate, PEM."},
 		{Key: "auth.secret", Unit: "text, 16 bytes or more", Default: "", into: func(c *Config) any { return &c.Auth.Secret }, Secret: true,
 			Doc: "Key of HS256 tokens and guest tokens. Empty: 32 random bytes, generated once and kept in data_dir, with several nodes in the NATS servers' store."},
-		{Key: "auth.jwks_url", Unit: "URL", Default: "", into: func(c *Config) any { return &c.Auth.JWKSURL },
+		{Key: "auth.jwks_url", Unit: "URL", Default: "", into: func(c *Config) any { return &c.Auth.JWKSURL }, Secret: true,
 			Doc: "Public keys of RS256 and ES256 tokens, as a JSON Web Key Set. Empty: only HS256 is accepted."},
 		{Key: "auth.issuer", Unit: "text", Default: "", into: func(c *Config) any { return &c.Auth.Issuer },
 			Doc: "What a token must say in iss, guests' excepted. Empty: anything. Name it where one provider signs for many products."},

@@ -111,10 +111,10 @@ func (v *validator) redis(c Config) {
 func (v *validator) secretURL(path, s string, schemes ...string) {
 	u, err := url.Parse(s)
 	switch {
-	case err != nil:
-		v.add(path, "a URL", "one that can't be parsed and is not shown")
-	case u.Host == "" || !slices.Contains(schemes, u.Scheme):
-		v.add(path, "a URL that begins with "+strings.Join(schemes, ":// or ")+"://", quote(u.Redacted()))
+	case err != nil || u.Host == "":
+		v.add(path, "a URL that begins with "+strings.Join(schemes, ":// or ")+"://", "one that can't be read and is not shown")
+	case !slices.Contains(schemes, u.Scheme):
+		v.add(path, "a URL that begins with "+strings.Join(schemes, ":// or ")+"://", quote((&url.URL{Scheme: u.Scheme, User: u.User, Host: u.Host}).Redacted()))
 	}
 }
 
@@ -132,7 +132,9 @@ func (v *validator) auth(a Auth) {
 	if n := len(a.Secret); n > 0 && n < MinSecretBytes {
 		v.add("auth.secret", fmt.Sprintf("%d bytes or more, better 32", MinSecretBytes), fmt.Sprintf("%d bytes", n))
 	}
-	v.optionalURL("auth.jwks_url", a.JWKSURL, "https", "http")
+	if a.JWKSURL != "" {
+		v.secretURL("auth.jwks_url", a.JWKSURL, "https", "http")
+	}
 	for path, s := range map[string]string{"auth.issuer": a.Issuer, "auth.audience": a.Audience} {
 		if strings.TrimSpace(s) != s {
 			v.add(path, "a text without space around it", quote(s))

@@ -60,7 +60,7 @@ func fetchKeys(ctx context.Context, address string, log *slog.Logger) (*keySet, 
 	if err != nil {
 		return nil, fmt.Errorf("key set: %w", err)
 	}
-	s := newKeySet(address, &http.Client{Timeout: keysTimeout}, log.With("url", u.Redacted()))
+	s := newKeySet(address, &http.Client{Timeout: keysTimeout}, log.With("url", u.Scheme+"://"+u.Host+u.Path)) // a query may hold a key
 	first := make(chan struct{})
 	go s.run(ctx, first)
 	select { // a provider that answers at once is known before the first token comes
