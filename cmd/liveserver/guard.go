@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -63,25 +65,59 @@ const previewWindow = 5 * time.Minute
 
 // judge says whether a change may be published as it is. It is a [rulebook.Config] Judge.
 func (n *node) judge(ctx context.Context, today, proposed *limit.Rules) error {
+	needs := &api.NeedsOverride{Reasons: lockouts(proposed.All())}
 	report, err := n.replay(ctx, today, proposed)
-	if err != nil {
+	switch {
+	case err == nil:
+		needs.Report = report
+	case len(needs.Reasons) == 0:
 		return err
+	default:
+		return needs // the rules say it, whatever the traffic says
 	}
 	verdict := report.Verdict()
-	if !verdict.Override {
+	if !verdict.Override && len(needs.Reasons) == 0 {
 		return nil
 	}
-	needs := &api.NeedsOverride{Report: report}
 	for _, r := range verdict.Reasons {
 		needs.Reasons = append(needs.Reasons, r.Text)
 	}
 	return needs
 }
 
+// lockouts names the rules after whose burst nobody comes in or calls any more, ever. No preview sees that as long as the burst lasts.
+func lockouts(rules []limit.Rule) []string {
+	var named []string
+	for _, r := range rules {
+		dry := r.Rate == 0 && len(r.Tiers) == 0
+		for _, t := range r.Tiers {
+			dry = dry || t.Rate == 0
+		}
+		if !dry || r.Shadow || r.Algorithm == "concurrency" {
+			continue
+		}
+		for _, action := range r.Action {
+			switch name, _, _ := strings.Cut(action, ":"); name {
+			case limit.API.String(), limit.Connect.String(), limit.Join.String(), limit.Frame.String():
+				named = append(named, fmt.Sprintf("rule %q has rate 0: after its burst nothing of %s passes it any more", r.Name, action))
+			}
+		}
+	}
+	return named
+}
+
 // startGuard watches, until ctx ends, what is published on this node.
-func (n *node) startGuard(ctx context.Context) error {
+func (n *node) startGuard(ctx context.Context, reg prometheus.Registerer) error {
+	ends := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "liveroom_guard_watches_total", Help: "Watches over new sets of limits that ended on this node, by how.",
+	}, []string{"end"})
+	for _, end := range []string{preview.StateKept, preview.StateRolledBack, preview.StateSuperseded, preview.StateUnjudged} {
+		ends.WithLabelValues(end)
+	}
+	reg.MustRegister(ends)
 	guard, err := preview.NewGuard(preview.GuardConfig{
-		Source: n.traffic, Book: n.book, Log: n.log,
+		Source: n.traffic, Book: n.book, Log: n.log, Watch: guardWatch,
+		Ended:      func(w preview.Watch) { ends.WithLabelValues(w.State).Inc() },
 		Superseded: func(err error) bool { return errors.Is(err, rulebook.ErrConflict) },
 	})
 	if err != nil {
@@ -89,7 +125,35 @@ func (n *node) startGuard(ctx context.Context) error {
 	}
 	n.guard = guard
 	n.running.Go(func() { _ = guard.Run(ctx) }) // ends with ctx's own error
+	n.resumeWatch(ctx)
 	return nil
+}
+
+// guardWatch is how long a set is watched after its publish.
+const guardWatch = time.Minute
+
+// resumeWatch watches on what was published less than guardWatch ago, as the history tells: whichever node watched may have
+// been restarted since. Two nodes that watch the same do no harm, since the store takes the first rollback alone.
+func (n *node) resumeWatch(ctx context.Context) {
+	set := n.book.Current()
+	if (set.Kind != rulebook.KindPublish && set.Kind != rulebook.KindRollback) || time.Since(set.Time) >= guardWatch {
+		return
+	}
+	older, err := n.book.History(ctx, set.Version, 20)
+	if err != nil || len(older) == 0 {
+		n.log.Warn("limits: the watch over the set in force could not be taken up again", "version", set.Version, "err", err)
+		return
+	}
+	base, next := older[0], set
+	for _, old := range older { // what was in force before the first that has not proved itself
+		base = old
+		if next.Time.Sub(old.Time) >= guardWatch || old.Kind == rulebook.KindGuard {
+			break
+		}
+		next = old
+	}
+	n.guard.Watch(base.Compiled(), set.Compiled(), set.Time)
+	n.log.Info("limits: watching on over the set in force", "version", set.Version, "previous", base.Version)
 }
 
 // published hands what somebody has published on this node to the guard.

@@ -91,7 +91,7 @@ func start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *node, e
 	if err = n.learnRevoked(ctx); err != nil {
 		return nil, err
 	}
-	if err = n.startGuard(background); err != nil {
+	if err = n.startGuard(background, reg); err != nil {
 		return nil, err
 	}
 	if err = n.openDoors(certificate, reg); err != nil {

@@ -264,7 +264,7 @@ func (a *API) resetLimits(w http.ResponseWriter, r *http.Request, c call) {
 	}
 	others, release, _ := a.acquire(a.gate.Now(), &q, req.Addr)
 	defer release()
-	subjects := others
+	subjects := others[:min(len(others), 1)] // an address without the network around it, which others share
 	switch own := a.hub.Subjects(q.Room, q.User); len(own) {
 	case 4: // user, user in the room, room, everything
 		subjects = own[1:2]

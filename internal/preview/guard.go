@@ -43,6 +43,8 @@ type GuardConfig struct {
 	// Superseded tells whether an error of Book means that somebody else has published since, so that there is nothing
 	// to undo. No error does when nil.
 	Superseded func(error) bool
+	// Ended is told how each watch ended. Nil: nobody is.
+	Ended func(Watch)
 	// Log gets one line for each end of a watch; slog.Default when nil.
 	Log *slog.Logger
 }
@@ -63,6 +65,9 @@ func (c GuardConfig) withDefaults() (GuardConfig, error) {
 	}
 	if c.Superseded == nil {
 		c.Superseded = func(error) bool { return false }
+	}
+	if c.Ended == nil {
+		c.Ended = func(Watch) {}
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -91,6 +96,7 @@ const (
 	StateKept       = "kept"        // the watch ended within the bound
 	StateRolledBack = "rolled_back" // the guard has undone the set
 	StateSuperseded = "superseded"  // somebody else has published meanwhile
+	StateUnjudged   = "unjudged"    // the watch ended, and too little was seen to judge by
 )
 
 // Watch is the state of the last watch, for the admin page. Shares are of the sampled users seen since the publish.
@@ -213,8 +219,12 @@ func (g *Guard) check(ctx context.Context, w *watching, now time.Time) bool {
 		}
 	}
 	over := s.State == StateRolledBack || s.State == StateSuperseded || !now.Before(s.Until)
-	if over && (s.State == StateWithin || s.State == StateWaiting) {
+	if over && s.State == StateWithin {
 		s.State = StateKept
+	}
+	if over && s.State == StateWaiting {
+		s.State = StateUnjudged
+		s.Why = fmt.Sprintf("could not judge version %d: %d users were seen within %v, it takes %d", s.Version, s.Users, g.cfg.Watch, g.cfg.Users)
 	}
 	if err != nil {
 		s.Err = err.Error()
@@ -224,6 +234,7 @@ func (g *Guard) check(ctx context.Context, w *watching, now time.Time) bool {
 	}
 	if over {
 		g.log(ctx, &s)
+		g.cfg.Ended(s)
 	}
 	return over
 }

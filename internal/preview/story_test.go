@@ -262,6 +262,35 @@ func TestGuardWaitsForTraffic(t *testing.T) {
 	})
 }
 
+// A watch that saw too little to judge by says so, and not that all was well.
+func TestGuardSaysWhenItCouldNotJudge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		var guard sync.WaitGroup
+		defer guard.Wait()
+		defer stop()
+		l := newLive(t, rules(t, 1, nil), 400)
+		var ended []Watch
+		l.guard.cfg.Ended = func(w Watch) { ended = append(ended, w) }
+		guard.Go(func() { _ = l.guard.Run(ctx) })
+		l.publish(rules(t, 2, oneDigitTooLow(t)))
+		for range 70 {
+			time.Sleep(time.Second)
+			l.now = l.gate.Now()
+			for _, v := range l.viewers[:9] { // one fewer than there must be
+				l.ask(v, nil, limit.Danmaku, 1, "demo")
+			}
+		}
+		synctest.Wait()
+		if w := l.guard.Watching(); w.State != StateUnjudged || w.Users != 9 || !strings.Contains(w.Why, "could not judge version 2: 9 users") {
+			t.Fatalf("with nine users: %+v", w)
+		}
+		if len(ended) != 1 || ended[0].State != StateUnjudged {
+			t.Fatalf("ended: %+v", ended)
+		}
+	})
+}
+
 func TestGuardTriesAgainWhenTheStoreIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

@@ -20,7 +20,7 @@ test("whatever a rule may say has its words", () => {
     ...ALGORITHMS.map((a) => `limits.algorithmOf.${a}`), ...COSTS.map((c) => `limits.costOf.${c}`), ...OUTAGES.map((o) => `limits.outageOf.${o}`),
     ...ROLES.map((r) => `role.${r}`),
     ...["seed", "publish", "rollback", "guard", "file"].map((k) => `limits.kindOf.${k}`),
-    ...["waiting", "within", "beyond", "kept", "rolled_back", "superseded"].map((s) => `limits.guard.${s}`),
+    ...["waiting", "within", "beyond", "kept", "rolled_back", "superseded", "unjudged"].map((s) => `limits.guard.${s}`),
     ...["applies", "shadow", "exempt", "other_room", "other_role", "superseded"].map((w) => `explain.whyOf.${w}`),
     ...["none", "pass", "wait", "never"].map((v) => `explain.verdict.${v}`),
   ];

@@ -272,6 +272,7 @@ export default {
   "limits.guard.within": "The guard watches version {version} for {t} more: {share} more of {users} users refused, within the bound.",
   "limits.guard.beyond": "Version {version} refuses {share} more of {users} users than {previous}: the guard is going back.",
   "limits.guard.kept": "Version {version} stays: within the bound over the guard's whole watch.",
+  "limits.guard.unjudged": "The guard could not judge version {version}: it saw only {users} users in its minute.",
   "limits.guard.rolled_back": "The guard went back to version {previous}: {version} refused {share} more of {users} users.",
   "limits.guard.went": "The guard went back to the rules of version {previous} at {when}: {note}.",
   "limits.guard.superseded": "Version {version} was replaced; the guard's watch over it ended.",

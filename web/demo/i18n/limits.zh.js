@@ -268,6 +268,7 @@ export default {
   "limits.guard.within": "守卫还会看护版本 {version} {t}：{users} 位用户中多拒绝 {share}，在界限内。",
   "limits.guard.beyond": "版本 {version} 比 {previous} 在 {users} 位用户中多拒绝 {share}：守卫正在退回。",
   "limits.guard.kept": "版本 {version} 保留：守卫看护期间一直在界限内。",
+  "limits.guard.unjudged": "守卫无法判断版本 {version}：一分钟内只看到 {users} 位用户。",
   "limits.guard.rolled_back": "守卫已退回版本 {previous}：{version} 在 {users} 位用户中多拒绝了 {share}。",
   "limits.guard.went": "守卫已于 {when} 退回到版本 {previous} 的规则：{note}。",
   "limits.guard.superseded": "版本 {version} 已被替换，守卫不再看护它。",

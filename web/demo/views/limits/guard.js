@@ -6,7 +6,7 @@ import { percent } from "./preview-bars.js";
 import { timeText } from "./values.js";
 
 const ASK_MS = 2000;
-const ENDS = ["kept", "rolled_back", "superseded"];
+const ENDS = ["kept", "rolled_back", "superseded", "unjudged"];
 /** How long the guard watches when it does not say so itself. */
 const WATCH_MS = 60_000;
 
