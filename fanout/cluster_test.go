@@ -40,7 +40,7 @@ func serverProcess(spec string) {
 	}
 	o := &server.Options{
 		ServerName: m.Name, Host: "127.0.0.1", Port: m.Client, JetStream: true, StoreDir: m.Dir, NoSigs: true, NoLog: true,
-		JetStreamMaxStore: 16 << 30, JetStreamMaxMemory: 1 << 30,
+		JetStreamMaxStore: 16 << 30, JetStreamMaxMemory: 1 << 30, SyncAlways: true,
 		Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: m.Routes},
 	}
 	for _, port := range m.Others {

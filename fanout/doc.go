@@ -34,7 +34,7 @@
 //
 // Danmaku and control go over core NATS: at most once, never buffered over a reconnect, in order per publisher. A
 // gift is on disk before [Fabric.StoreGift] returns (embedded: synced; in a cluster: on a majority of
-// min(3, servers) replicas, whose servers must sync too; how many servers can hold the streams is found out by trying, and
+// min(3, servers) replicas, whose servers must sync too, which is measured at start; how many servers can hold the streams is found out by trying, and
 // tried again when one was missing, see [Config.GrowEvery]). A gift whose re-publishing was lost is found by the next
 // gift's previous sequence, by another node's presence, by the answer to a repeated id, or by a sweep over the
 // subscribed rooms every [Config.SweepEvery]. A like total is stored before it is announced and never falls.

@@ -168,6 +168,9 @@ func (f *Fabric) run(opening context.Context) error {
 	f.loops.Go(func() { f.announceLoop(ctx) })
 	f.loops.Go(func() { f.probeLoop(ctx) })
 	f.loops.Go(func() { f.likeLoop(ctx) })
+	if f.server == nil {
+		f.loops.Go(func() { f.trySync(ctx) })
+	}
 	f.loops.Go(func() { every(ctx, f.cfg.ProbeEvery, nil, f.measureLedger) })
 	_ = settings.lookOnce(opening) // its loop looks again
 	f.loops.Go(func() { settings.run(ctx) })

@@ -78,7 +78,7 @@ func natsServerWith(t testing.TB, change func(*server.Options)) *server.Server {
 	t.Helper()
 	o := &server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, NoSigs: true, NoLog: true,
-		JetStreamMaxStore: 16 << 30, JetStreamMaxMemory: 1 << 30,
+		JetStreamMaxStore: 16 << 30, JetStreamMaxMemory: 1 << 30, SyncAlways: true,
 	}
 	if change != nil {
 		change(o)

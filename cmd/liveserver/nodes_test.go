@@ -17,7 +17,7 @@ func natsServer(t *testing.T) string {
 	t.Helper()
 	s, err := natsserver.NewServer(&natsserver.Options{
 		Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
-		JetStreamMaxStore: 16 << 30, JetStreamMaxMemory: 1 << 30,
+		JetStreamMaxStore: 16 << 30, JetStreamMaxMemory: 1 << 30, SyncAlways: true,
 	})
 	if err != nil {
 		t.Fatal(err)
