@@ -58,7 +58,7 @@ func NewAcceptor(cfg Config, lobby Lobby) (*Acceptor, error) {
 	a := &Acceptor{cfg: cfg.withDefaults(), lobby: lobby, start: time.Now(), ids: protocol.NewMIDs()}
 	a.accept = websocket.AcceptOptions{Subprotocols: []string{Subprotocol}, InsecureSkipVerify: true} // origins: see foreign
 	a.ctx, a.cancel = context.WithCancel(context.Background())
-	a.readers = newReaders(a.cfg.MaxReaders, a.ctx.Done())
+	a.readers = newReaders(a.cfg.MaxReaders, a.cfg.MaxWaiting, a.ctx.Done())
 	a.wheel = newWheel(a.cfg.sweepStep())
 	a.sweeper.Go(a.sweep)
 	return a, nil

@@ -26,6 +26,9 @@ type Config struct {
 	// MaxReaders is how many sessions are read at a time (Linux): each holds a stack and buffers of some 12 KB until its message
 	// is handled. Input beyond it waits in the kernel. Default 8,192.
 	MaxReaders int
+	// MaxWaiting is how many sessions' messages wait for something else than the viewer at a time, such as a store, on top of
+	// those that are read, see [Session.Await]: a stack and a buffer each as well. Default 16,384.
+	MaxWaiting int
 
 	HelloTimeout   time.Duration // from the upgrade to the hello, and again for the lobby to answer it; default 8 s
 	Heartbeat      time.Duration // of silence before a ping; default 25 s
@@ -73,6 +76,7 @@ func (c Config) withDefaults() Config {
 	def(&c.MaxSessions, 100_000)
 	def(&c.MaxRefused, 256)
 	def(&c.MaxReaders, 8192)
+	def(&c.MaxWaiting, 16384)
 	def(&c.HelloTimeout, 8*time.Second)
 	def(&c.Heartbeat, 25*time.Second)
 	def(&c.PongTimeout, 10*time.Second)
@@ -120,7 +124,7 @@ func (c Config) Validate() error {
 		name string
 		v    int
 	}{
-		{"MaxSessions", d.MaxSessions}, {"MaxRefused", d.MaxRefused}, {"MaxReaders", d.MaxReaders}, {"QueueFrames", d.QueueFrames}, {"QueueBytes", d.QueueBytes},
+		{"MaxSessions", d.MaxSessions}, {"MaxRefused", d.MaxRefused}, {"MaxReaders", d.MaxReaders}, {"MaxWaiting", d.MaxWaiting}, {"QueueFrames", d.QueueFrames}, {"QueueBytes", d.QueueBytes},
 		{"HardFrames", d.HardFrames}, {"HardBytes", d.HardBytes}, {"ControlFrames", d.ControlFrames}, {"ControlBytes", d.ControlBytes},
 		{"UnsentBytes", d.UnsentBytes},
 	} {

@@ -18,7 +18,7 @@ type Lobby interface {
 // Seat is a session's place in a room. Both methods are called in the session's own goroutine, never at the same time.
 type Seat interface {
 	// Receive handles one further frame and answers it through the session, exactly once when r.ID is set. While it
-	// blocks, nothing more is read from the socket. r is reused after Receive has returned; its strings may be kept.
+	// blocks, nothing more is read from the socket, and where it waits it does so in [Session.Await]. r is reused after Receive has returned; its strings may be kept.
 	Receive(r *protocol.Request)
 	// Leave is called exactly once, after the last Receive, as soon as the session is closing: it does not wait for the
 	// peer.

@@ -268,6 +268,67 @@ func halfAFrameEndsASessionThatRested(t *testing.T, polled bool) {
 	}
 }
 
+// Messages and hellos that wait for a store hold no reader: with many more of them than there are readers, everybody else is
+// read. How many wait is bounded as well.
+func TestWaitingSendersHoldNoReader(t *testing.T) {
+	const most, waiting = 4, 40
+	l := newLobby()
+	release := make(chan struct{})
+	var refused atomic.Int32
+	l.receive = func(s *Session, r *protocol.Request) {
+		ack := protocol.Ack{ID: r.ID, Code: protocol.OK}
+		if r.Op == protocol.OpGift && !s.Await(func() { s.Await(func() { <-release }) }) {
+			refused.Add(1)
+			ack.ID = "full"
+		}
+		s.Control(protocol.AppendAck(nil, ack, s.Lang()))
+	}
+	l.hello = func(s *Session, r *protocol.Request) (Seat, *protocol.Refusal) {
+		if r.Room == "slow" {
+			<-release
+		}
+		return l.seat(s), nil
+	}
+	n := startNode(t, Config{MaxReaders: most, MaxWaiting: waiting}, l)
+	c, s := rawJoin(t, n)
+	resting(t, s)
+	var senders []*rawConn
+	for i := range waiting {
+		if i%2 == 0 {
+			senders = append(senders, rawDial(t, n, string(masked(opText, []byte(`{"op":"hello","id":"g","room":"slow"}`)))))
+			continue
+		}
+		sender, _ := rawJoin(t, n)
+		sender.write(t, masked(opText, []byte(`{"op":"gift","id":"g","gift":"rose","count":1}`)))
+		senders = append(senders, sender)
+	}
+	count := func() (working, waiting int) {
+		n.readers.mu.Lock()
+		defer n.readers.mu.Unlock()
+		return n.readers.working, n.readers.waiting
+	}
+	eventually(t, func() bool { working, now := count(); return now == waiting && working == 0 })
+	c.write(t, masked(opPing, []byte("here")))
+	if f := c.readFrame(t); f.op != opPong {
+		t.Fatalf("got %+v", f)
+	}
+	c.write(t, masked(opText, []byte(`{"op":"gift","id":"g","gift":"rose","count":1}`)))
+	if e := decode(t, c.readFrame(t).payload)[0]; e.ID != "full" || refused.Load() != 1 {
+		t.Fatalf("got %+v", e)
+	}
+	late := rawDial(t, n, string(masked(opText, []byte(`{"op":"hello","id":"g","room":"demo"}`))))
+	for f := late.readFrame(t); f.code() != 4003; f = late.readFrame(t) {
+		if f.op == opClose {
+			t.Fatalf("got %+v", f)
+		}
+	}
+	close(release)
+	for _, sender := range senders {
+		sender.readFrame(t)
+	}
+	eventually(t, func() bool { working, now := count(); return now == 0 && working <= 1 })
+}
+
 // Half a frame holds no reader: with twice as many of them as there are readers, everybody else is read. Each goes on where it
 // stopped, wherever that was.
 func TestHalfFramesHoldNoReader(t *testing.T) { eachWay(t, halfFramesHoldNoReader) }

@@ -242,7 +242,9 @@ func (s *Session) greet(r *protocol.Request, err *protocol.Error) {
 	}
 	ctx, cancel := context.WithTimeout(s.a.ctx, s.a.cfg.HelloTimeout)
 	defer cancel()
-	seat, refusal := s.a.lobby.Hello(ctx, s, r)
+	var seat Seat
+	refusal := s.a.sendAway(protocol.CloseOverloaded, 0)
+	s.Await(func() { seat, refusal = s.a.lobby.Hello(ctx, s, r) }) // a join waits for what is stored of its room
 	s.seat = seat
 	if seat != nil && refusal == nil {
 		return

@@ -9,25 +9,28 @@ import (
 // would grow its stack anew each time, which costs more than the reading. There are as many as sessions have input at a
 // time, since a seat may take its time; of those only a few wait for more.
 //
-// Input that comes when [Config.MaxReaders] are at work stays in the kernel until one has finished: a burst costs a bounded
+// A turn that waits for something else than its peer is not counted among them, see [Session.Await]. Input that comes when
+// [Config.MaxReaders] are at work stays in the kernel until one has finished: a burst costs a bounded
 // number of stacks and buffers, and past that its senders wait.
 type readers struct {
 	next chan *Session   // to one that waits
 	done <-chan struct{} // closed when they are to end; fixed
 	most int             // at work because of input; fixed
 	rest int             // that wait; fixed
+	away int             // sessions whose turn waits for something else than their peer, at most; fixed
 	live sync.WaitGroup
 
 	mu sync.Mutex // a leaf
 	// guarded by mu
 	working int
 	resting int
+	waiting int // see Session.Await
 	stopped bool
 	free    sync.Cond // fewer work, or the end has come
 }
 
-func newReaders(most int, done <-chan struct{}) *readers {
-	r := &readers{next: make(chan *Session), done: done, most: most, rest: 8 * runtime.GOMAXPROCS(0)}
+func newReaders(most, away int, done <-chan struct{}) *readers {
+	r := &readers{next: make(chan *Session), done: done, most: most, away: away, rest: 8 * runtime.GOMAXPROCS(0)}
 	r.free.L = &r.mu
 	return r
 }
@@ -65,13 +68,57 @@ func (r *readers) run(s *Session) {
 func (r *readers) finished() (rest bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.working--; r.working == r.most-1 {
-		r.free.Signal()
-	}
+	r.freeLocked()
 	if rest = r.resting < r.rest; rest {
 		r.resting++
 	}
 	return rest
+}
+
+func (r *readers) freeLocked() {
+	if r.working--; r.working == r.most-1 {
+		r.free.Signal()
+	}
+}
+
+// leave gives a place among those that work back, for a turn that is about to wait. False: too many wait.
+func (r *readers) leave() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waiting == r.away {
+		return false
+	}
+	r.waiting++
+	r.freeLocked()
+	return true
+}
+
+// back ends the wait. It may be one beyond the bound for a moment, since its turn must end.
+func (r *readers) back() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waiting--
+	r.working++
+}
+
+// Await runs f, which waits for something else than the peer: a store, or a message's turn. Nothing of the session's input is
+// read until it returns, but its reader is another's meanwhile. It is for [Lobby.Hello], which is called in such a wait
+// already, and [Seat.Receive] alone; within another Await it just runs f. False: [Config.MaxWaiting] wait already, and f did not run.
+func (s *Session) Await(f func()) bool {
+	if s.awaiting {
+		f()
+		return true
+	}
+	if !s.a.readers.leave() {
+		return false
+	}
+	s.awaiting = true
+	defer func() {
+		s.awaiting = false
+		s.a.readers.back()
+	}()
+	f()
+	return true
 }
 
 // await waits until there is a reader for further input. Only the poller calls it.

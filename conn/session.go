@@ -31,18 +31,19 @@ type Session struct {
 	abuse  limit.Abuse
 
 	// owned by the read loop; when the session rests, by whoever ends the rest
-	lang    protocol.Lang // fixed once the hello is decoded
-	seat    Seat
-	left    bool            // the room is behind it, only the end of the socket is ahead
-	raw     syscall.RawConn // for reads that do not wait; nil when the session can't rest
-	at      inflow
-	msg     *scratch // of the message or frame that has begun; nil between two
-	kept    int      // bytes of it that count among the acceptor's
-	prefix  []byte   // what net/http had read of the client's frames
-	thrown  int      // bytes that came behind the close frame
-	watched bool     // the poller knows it
-	dry     bool     // the socket holds nothing more until the next event
-	hangup  bool     // the peer's end of the stream was announced
+	lang     protocol.Lang // fixed once the hello is decoded
+	seat     Seat
+	left     bool            // the room is behind it, only the end of the socket is ahead
+	raw      syscall.RawConn // for reads that do not wait; nil when the session can't rest
+	at       inflow
+	msg      *scratch // of the message or frame that has begun; nil between two
+	kept     int      // bytes of it that count among the acceptor's
+	prefix   []byte   // what net/http had read of the client's frames
+	awaiting bool     // its turn waits for something else than the peer
+	thrown   int      // bytes that came behind the close frame
+	watched  bool     // the poller knows it
+	dry      bool     // the socket holds nothing more until the next event
+	hangup   bool     // the peer's end of the stream was announced
 
 	// owned by the sweeper
 	pinged time.Duration // when the last ping was sent; 0: none yet

@@ -26,6 +26,9 @@ type Control interface {
 	Control(events []byte)
 	// Hold is Control for what may wait until the next Deliver, Control or Release and go with it.
 	Hold(events []byte)
+	// Await runs f, which waits for something else than the peer, without what sockets that have input share. False: too many
+	// wait already, and f did not run.
+	Await(f func()) bool
 	// Close ends the session; only the first call counts.
 	Close(protocol.Refusal)
 }

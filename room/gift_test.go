@@ -158,6 +158,28 @@ func TestGiftWhileTheBusIsDownIsRefusedWithoutEffect(t *testing.T) {
 	}
 }
 
+// Where nothing more may wait, a gift is refused before anything has happened; a gift whose outcome is unknown stays so.
+func TestGiftThatMayNotWait(t *testing.T) {
+	bus := newMemoryBus()
+	w := newWorld(t, bus, nil)
+	a := w.join("demo", "a")
+	full := func(v bool) { a.fakeSession.full = v }
+	full(true)
+	e := a.give("g1", "rose", 1)
+	wantCode(t, e, protocol.Unavailable, protocol.ReasonTryLater)
+	if e.Outcome != "refused" || e.Retry <= 0 {
+		t.Fatalf("want refused and a time, have %+v", e)
+	}
+	full(false)
+	wantCode(t, a.give("g1", "rose", 1), protocol.OK, "")
+	bus.set(func(b *memoryBus) { b.mute = true })
+	a.give("g2", "rose", 1)
+	full(true)
+	if e = a.give("g2", "rose", 1); e.Outcome != "unknown" {
+		t.Fatalf("nobody knows, but: %+v", e)
+	}
+}
+
 func TestGuestsGiveNothing(t *testing.T) {
 	w := newWorld(t, newMemoryBus(), nil)
 	e := w.join("demo", "guest-1").give("g1", "rose", 1)

@@ -40,7 +40,9 @@ func (r *Room) Handle(ctx context.Context, by *Speaker, req *protocol.Request) p
 	case foundFull:
 		return protocol.Refuse(req.ID, later(req.Op, protocol.OutcomeRefused))
 	case foundWork:
-		if !r.awaitAnswer(ctx, done) {
+		known := false
+		by.await(func() { known = r.awaitAnswer(ctx, done) })
+		if !known {
 			return protocol.Refuse(req.ID, later(req.Op, protocol.OutcomeUnknown))
 		}
 	}
@@ -77,10 +79,10 @@ const laterRetry = time.Second
 // fresh answers a request that was not answered before.
 func (r *Room) fresh(ctx context.Context, now limit.Instant, by *Speaker, req *protocol.Request, e *answer) protocol.Ack {
 	if req.Op == protocol.OpModerate {
-		return r.moderate(ctx, by, req)
+		return by.answered(req, protocol.OutcomeRefused, func() protocol.Ack { return r.moderate(ctx, by, req) })
 	}
 	if e.gift != nil { // was admitted already; only the ledger has not answered
-		return r.store(ctx, by, req, e)
+		return by.answered(req, protocol.OutcomeUnknown, func() protocol.Ack { return r.store(ctx, by, req, e) })
 	}
 	p := r.policy.Load()
 	if left := by.user.abuse.Muted(now); left > 0 && req.Op != protocol.OpGift { // a gift is paid for, and has limits of its own
@@ -93,7 +95,7 @@ func (r *Room) fresh(ctx context.Context, now limit.Instant, by *Speaker, req *p
 	case protocol.OpDanmaku:
 		return r.danmaku(now, p, by, req)
 	case protocol.OpGift:
-		return r.gift(ctx, now, by, req, e)
+		return by.answered(req, protocol.OutcomeRefused, func() protocol.Ack { return r.gift(ctx, now, by, req, e) })
 	default:
 		return r.tap(now, by, req)
 	}

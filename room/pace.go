@@ -18,6 +18,25 @@ func (r *Room) pace(by *Speaker, op protocol.Op, d limit.Decision) *protocol.Err
 	if d.Delay <= 0 {
 		return nil
 	}
-	time.Sleep(min(d.Delay, LongestDelay))
+	if !by.await(func() { time.Sleep(min(d.Delay, LongestDelay)) }) {
+		return later(op, protocol.OutcomeRefused)
+	}
 	return r.barred(r.policy.Load(), by, op)
+}
+
+// await runs f, which waits for a store, or for a message's turn, so that the speaker's socket holds nothing meanwhile that others
+// need. False: too many wait already, and f did not run.
+func (by *Speaker) await(f func()) bool {
+	if by.echo == nil {
+		f()
+		return true
+	}
+	return by.echo.Await(f)
+}
+
+// answered is the answer of f, see [Speaker.await]; outcome is what is known of a gift for which f could not run.
+func (by *Speaker) answered(req *protocol.Request, outcome protocol.Outcome, f func() protocol.Ack) protocol.Ack {
+	ack := protocol.Refuse(req.ID, later(req.Op, outcome))
+	by.await(func() { ack = f() })
+	return ack
 }

@@ -53,6 +53,7 @@ type fakeSession struct {
 	opened   lane // Open
 	held     lane // Hold
 	closed   *protocol.Refusal
+	full     bool // nothing more may wait
 }
 
 // lane keeps frames as they came and reads them when somebody asks.
@@ -94,6 +95,14 @@ func (s *fakeSession) deflatedFrames() int {
 }
 
 // Hold keeps events until something else is sent, as conn does.
+func (s *fakeSession) Await(f func()) bool {
+	if s.full {
+		return false
+	}
+	f()
+	return true
+}
+
 func (s *fakeSession) Hold(events []byte) {
 	s.add(&s.held, protocol.NewEventFrame(events).Payload())
 }
