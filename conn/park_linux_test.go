@@ -53,7 +53,10 @@ func TestIdleSessionsHaveNoGoroutines(t *testing.T) {
 	for range 300 {
 		_, s := rawJoin(t, n)
 		resting(t, s)
-		if s.msg != nil {
+		s.mu.Lock()
+		buffered := s.msg != nil
+		s.mu.Unlock()
+		if buffered {
 			t.Fatal("it rests and keeps a buffer")
 		}
 	}
@@ -474,7 +477,10 @@ func TestRestingWithoutAPoller(t *testing.T) {
 	for range viewers {
 		_, s := rawJoin(t, n)
 		resting(t, s)
-		if s.raw == nil || s.msg != nil {
+		s.mu.Lock()
+		rests := s.raw != nil && s.msg == nil
+		s.mu.Unlock()
+		if !rests {
 			t.Fatal("it does not rest")
 		}
 	}
