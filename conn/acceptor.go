@@ -168,6 +168,9 @@ func (a *Acceptor) admit(addr netip.Addr) (in Arrival, refusal *protocol.Refusal
 	return in, nil
 }
 
+// Sockets is how many connections are sessions now, those included that are turned away.
+func (a *Acceptor) Sockets() int { return int(a.sessions.Load() + a.refused.Load()) }
+
 // reserve counts a session in that is about to start, and a place for a socket that is turned away. False
 // when there is no such place, or the acceptor has stopped.
 func (a *Acceptor) reserve(turnedAway bool, in Arrival) bool {

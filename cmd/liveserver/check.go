@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"log/slog"
 
 	"liveroom/internal/config"
 )
@@ -17,7 +18,7 @@ func check(args []string, stdout io.Writer, environ []string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := loadTLS(cfg.TLS); err != nil {
+	if _, err := loadTLS(cfg.TLS, slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "The configuration is valid: %d gifts, %d limit rules.\n", len(cfg.Gifts), len(rules.Rules))

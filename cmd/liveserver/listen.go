@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/tls"
 	"errors"
 	"net"
 	"syscall"
@@ -44,16 +43,4 @@ func listenOn(path, addr string) (net.Listener, error) {
 func (l *listeners) close() {
 	l.main.Close()
 	l.admin.Close()
-}
-
-// loadTLS reads the main listener's certificate; nil when it speaks plain HTTP.
-func loadTLS(c config.TLS) (*tls.Config, error) {
-	if !c.Enabled() {
-		return nil, nil
-	}
-	pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
-	if err != nil {
-		return nil, config.Fault{Path: "tls.cert", Allowed: "a PEM certificate that belongs to tls.key", Received: err.Error()}
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }

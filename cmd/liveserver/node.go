@@ -56,7 +56,7 @@ func start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *node, e
 	if err != nil {
 		return nil, err
 	}
-	certificate, err := loadTLS(cfg.TLS)
+	certificate, err := loadTLS(cfg.TLS, log)
 	if err != nil {
 		return nil, err
 	}
@@ -94,12 +94,14 @@ func start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *node, e
 	if err = n.startGuard(background, reg); err != nil {
 		return nil, err
 	}
-	if err = n.openDoors(certificate, reg); err != nil {
+	if err = n.openDoors(certificate.config(), reg); err != nil {
 		return nil, err
 	}
 	n.running.Go(func() { n.health.watch(background) })
 	n.running.Go(func() { keepMemoryLow(background) })
 	n.running.Go(func() { n.lately.watch(background, n, reg) })
+	n.running.Go(func() { certificate.watch(background) })
+	n.keepDoors(reg)
 	n.serveOn(n.main, n.ln.main, certificate != nil)
 	n.serveOn(n.admin, n.ln.admin, false)
 	return n, nil

@@ -16,7 +16,13 @@ type process struct {
 // startProcess runs the server as its own process, which can be killed.
 func startProcess(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(os.Args[0], append(serverArgs(dir), args...)...)}
+	return startCommand(t, exec.Command(os.Args[0], append(serverArgs(dir), args...)...))
+}
+
+// startCommand runs a command that ends in the server.
+func startCommand(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{cmd: cmd}
 	stdout, logs := &lines{}, &lines{}
 	p.logs = logs
 	p.cmd.Env = []string{asMain + "=1", "HOME=" + t.TempDir()}

@@ -54,7 +54,7 @@ func Settings() []Setting {
 		{Key: "redis_ca", Unit: "file", Default: "", into: func(c *Config) any { return &c.RedisCA },
 			Doc: "Certificates that the Redis servers' are checked against over TLS, PEM. Empty: the system's."},
 		{Key: "tls.cert", Unit: "file", Default: "", into: func(c *Config) any { return &c.TLS.Cert },
-			Doc: "Certificate chain of the main listener, PEM. Empty: plain HTTP."},
+			Doc: "Certificate chain of the main listener, PEM. A renewed one is taken within 15s, or on SIGHUP. Empty: plain HTTP."},
 		{Key: "tls.key", Unit: "file", Default: "", into: func(c *Config) any { return &c.TLS.Key },
 			Doc: "Private key of the certificate, PEM."},
 		{Key: "auth.secret", Unit: "text, 16 bytes or more", Default: "", into: func(c *Config) any { return &c.Auth.Secret }, Secret: true,

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package main
+
+func descriptorLimit() int { return 0 }
+func openDescriptors() int { return unknownDescriptors }
