@@ -65,6 +65,12 @@ func (f *Fabric) LedgerID() string {
 	return ""
 }
 
+// GiftsEnd is [Fabric.LastGift] as the stream's leader has it: nothing acknowledged is beyond it.
+func (f *Fabric) GiftsEnd(ctx context.Context, room string) (uint64, error) {
+	r, _, err := f.leaderGet(ctx, giftStream, leaderGet{Last: giftSubject(room)})
+	return r.Seq, err
+}
+
 // LastGift returns the sequence of the room's last gift, 0 for none.
 func (f *Fabric) LastGift(ctx context.Context, room string) (uint64, error) {
 	r, _, err := f.last(ctx, giftStream, giftSubject(room))

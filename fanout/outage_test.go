@@ -267,7 +267,7 @@ func TestBrokerRestart(t *testing.T) {
 		if err := f.PublishDanmaku("demo", []byte("kept")); err != nil {
 			t.Fatal(err)
 		}
-		got, err := f.Recent(testContext(t), "demo", time.Time{}, 10)
+		got, err := f.Recent(testContext(t), "demo", 10)
 		return err == nil && len(got) > 0
 	})
 }

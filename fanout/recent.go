@@ -12,15 +12,15 @@ type RecentEvent struct {
 	Event []byte    // as [Fabric.PublishDanmaku] was given it
 }
 
-// Recent returns the room's danmaku since the given time, oldest first: the newest limit of them (at least 1), within
-// [Config.RecentAge] and [Config.RecentPerRoom]. The stream listens beside the path, so a danmaku that was delivered a
-// moment ago may be missing; overlap the times.
-func (f *Fabric) Recent(ctx context.Context, room string, since time.Time, limit int) ([]RecentEvent, error) {
+// Recent returns the room's danmaku, oldest first: the newest limit of them (at least 1), within [Config.RecentAge] by the
+// store's clock alone and [Config.RecentPerRoom]. The stream listens beside the path, so a danmaku that was delivered a
+// moment ago may be missing.
+func (f *Fabric) Recent(ctx context.Context, room string, limit int) ([]RecentEvent, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("recent danmaku of room %s: limit %d is less than 1", room, limit)
 	}
 	got, err := f.read(ctx, recentStream, directGet{
-		Next: roomSubject(room, kindDanmaku), Batch: f.cfg.RecentPerRoom, StartTime: &since,
+		Next: roomSubject(room, kindDanmaku), Batch: f.cfg.RecentPerRoom, Seq: 1,
 	})
 	if err != nil {
 		return nil, err

@@ -46,6 +46,8 @@ type Danmaku struct {
 	Color string `json:"color,omitempty"` // left out when white
 	Mode  Mode   `json:"mode,omitempty"`  // left out when scroll
 	TS    int64  `json:"ts"`              // instant of admission, Unix milliseconds
+	// Hidden says that only its sender is shown it: no position to come back to.
+	Hidden bool `json:"hidden,omitempty"`
 }
 
 // White is the default colour of a danmaku, left out on the wire.
@@ -66,6 +68,9 @@ func AppendDanmaku(dst []byte, d Danmaku) []byte {
 	if d.Mode != "" && d.Mode != ModeScroll {
 		dst = append(dst, `,"mode":`...)
 		dst = appendString(dst, string(d.Mode))
+	}
+	if d.Hidden {
+		dst = append(dst, `,"hidden":true`...)
 	}
 	return appendTS(dst, d.TS)
 }
@@ -91,15 +96,16 @@ func EventTS(event []byte) int64 {
 	return ts
 }
 
+const danmakuHead = `{"ev":"danmaku","mid":"`
+
 // EventMID reads the mid from the head of a danmaku event, where [AppendDanmaku] puts it; "" when it is not there.
 func EventMID(event []byte) string {
-	const head = `{"ev":"danmaku","mid":"`
-	if len(event) < len(head) || string(event[:len(head)]) != head {
+	if len(event) < len(danmakuHead) || string(event[:len(danmakuHead)]) != danmakuHead {
 		return ""
 	}
-	for i := len(head); i < len(event) && i <= len(head)+MaxIdentifier; i++ {
+	for i := len(danmakuHead); i < len(event) && i <= len(danmakuHead)+MaxIdentifier; i++ {
 		if event[i] == '"' {
-			return string(event[len(head):i])
+			return string(event[len(danmakuHead):i])
 		}
 	}
 	return ""
@@ -117,6 +123,13 @@ func EventAuthor(event []byte) (user string, role Role, ok bool) {
 		e.User.Role = RoleViewer
 	}
 	return e.User.ID, e.User.Role, true
+}
+
+// EventHasMID reports whether [EventMID] would return mid, without allocating.
+func EventHasMID(event []byte, mid string) bool {
+	end := len(danmakuHead) + len(mid)
+	return mid != "" && len(event) > end && string(event[:len(danmakuHead)]) == danmakuHead &&
+		string(event[len(danmakuHead):end]) == mid && event[end] == '"'
 }
 
 // AppendLike appends the event of a room's folded likes: delta since the last one shown, total of the room.

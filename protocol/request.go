@@ -43,10 +43,12 @@ type Request struct {
 	MID     string `json:"mid"`
 }
 
-// Cursor is where a client left off.
+// Cursor is where a client left off: positions, which need no clock. Chat is for clients that know no Last.
 type Cursor struct {
-	Gift uint64 `json:"gift"` // sequence of the last gift seen
-	Chat int64  `json:"chat"` // instant of the last danmaku seen, Unix milliseconds; 0: none
+	Gift   uint64 `json:"gift"`             // sequence of the last gift seen
+	Chat   int64  `json:"chat"`             // instant of the last danmaku seen, Unix milliseconds; 0: none
+	Last   string `json:"last,omitempty"`   // mid of the last danmaku seen; "": none is known
+	Ledger string `json:"ledger,omitempty"` // of which ledger Gift is a sequence; "": not known
 }
 
 // DecodeRequest reads one frame into r and checks the shape of what its Op needs. On an error r.ID is set whenever the
@@ -128,8 +130,21 @@ func (r *Request) checkHello() *Error {
 	if err := CheckRoom("room", r.Room); err != nil {
 		return err
 	}
-	if r.Resume != nil && r.Resume.Chat < 0 {
-		return BadField("resume.chat", "a time in Unix milliseconds", strconv.FormatInt(r.Resume.Chat, 10))
+	if r.Resume == nil {
+		return nil
+	}
+	return r.Resume.check()
+}
+
+func (c *Cursor) check() *Error {
+	allowed := "at most " + strconv.Itoa(MaxIdentifier) + " bytes"
+	switch {
+	case c.Chat < 0:
+		return BadField("resume.chat", "a time in Unix milliseconds", strconv.FormatInt(c.Chat, 10))
+	case len(c.Last) > MaxIdentifier:
+		return BadField("resume.last", allowed, c.Last)
+	case len(c.Ledger) > MaxIdentifier:
+		return BadField("resume.ledger", allowed, c.Ledger)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package room
 import (
 	"context"
 	"errors"
-	"time"
 
 	"liveroom/protocol"
 )
@@ -85,6 +84,10 @@ type Ledger interface {
 	StoreGift(ctx context.Context, room, user, id string, event []byte) (protocol.Receipt, error)
 	// Gifts returns at most limit stored gifts of the room with a sequence above after, in order.
 	Gifts(ctx context.Context, room string, after uint64, limit int) ([]protocol.StoredGift, error)
+	// GiftsEnd returns the sequence of the room's last gift, 0 for none. Nothing acknowledged is beyond it.
+	GiftsEnd(ctx context.Context, room string) (uint64, error)
+	// LedgerID tells this ledger from any other, whose sequences say nothing here; "" when it is not known.
+	LedgerID() string
 	// Gift returns the room's gift of that sequence, whose Prev need not be filled in.
 	Gift(ctx context.Context, room string, seq uint64) (protocol.StoredGift, error)
 }
@@ -100,8 +103,8 @@ type Opening struct {
 
 // Archive is the part of the bus for what may be lost without harm, though not lightly.
 type Archive interface {
-	// Recent returns the room's danmaku since the given time, oldest first, the newest limit of them.
-	Recent(ctx context.Context, room string, since time.Time, limit int) ([][]byte, error)
+	// Recent returns the room's danmaku of the last minutes, as the store counts them, oldest first, the newest limit of them.
+	Recent(ctx context.Context, room string, limit int) ([][]byte, error)
 	// AddLikes takes delta more likes of the room, stores them before anybody is shown them, and brings the new total on
 	// the feed. It does not wait. After an error nothing counts as taken.
 	AddLikes(room string, delta int64) error

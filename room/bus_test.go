@@ -22,14 +22,15 @@ type memoryBus struct {
 	audit    []string
 	ids      map[string]uint64
 
-	broken  bool // nothing can be subscribed to
-	blind   bool // the store does not answer when a room opens
-	down    bool // danmaku, commands, likes, gifts and settings are refused
-	mute    bool // gifts are stored, their answers lost
-	unheard bool // what is stored is not announced
-	gate    chan struct{}
-	opening chan struct{} // holds Subscribe until closed
-	stores  int           // calls of StoreGift
+	broken   bool // nothing can be subscribed to
+	blind    bool // the store does not answer when a room opens
+	down     bool // danmaku, commands, likes, gifts and settings are refused
+	mute     bool // gifts are stored, their answers lost
+	unheard  bool // what is stored is not announced
+	gate     chan struct{}
+	opening  chan struct{} // holds Subscribe until closed
+	ledgerID string
+	stores   int // calls of StoreGift
 }
 
 type revised struct {
@@ -200,7 +201,27 @@ func (b *memoryBus) Gift(_ context.Context, room string, seq uint64) (protocol.S
 	return protocol.StoredGift{}, errors.New("no such gift")
 }
 
-func (b *memoryBus) Recent(_ context.Context, room string, _ time.Time, limit int) ([][]byte, error) {
+func (b *memoryBus) GiftsEnd(_ context.Context, room string) (last uint64, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return 0, errDown
+	}
+	for _, g := range b.ledger {
+		if g.room == room {
+			last = g.Seq
+		}
+	}
+	return last, nil
+}
+
+func (b *memoryBus) LedgerID() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ledgerID
+}
+
+func (b *memoryBus) Recent(_ context.Context, room string, limit int) ([][]byte, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	all := b.recent[room]

@@ -37,6 +37,7 @@ func (r *Room) danmaku(now limit.Instant, p *policy, by *Speaker, req *protocol.
 		MID: r.hub.cfg.MIDs.Next(), User: protocol.User{ID: by.who.User, Name: by.who.Name, Role: by.who.Role},
 		Text: text, Color: req.Color, Mode: req.Mode, TS: r.hub.admittedAt(now, d),
 	}
+	m.Hidden = d.Verdict == limit.Degrade
 	const around = 160 // keys, mid, role, colour, mode and ts
 	event := protocol.AppendDanmaku(make([]byte, 0, around+len(m.User.ID)+len(m.User.Name)+len(text)), m)
 	if d.Verdict == limit.Degrade {

@@ -3,7 +3,6 @@ package room_test
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"liveroom/limit"
 	"liveroom/protocol"
@@ -35,7 +34,11 @@ func (l *loop) Subscribe(_ context.Context, _ string, f room.Feed) (room.Opening
 	return room.Opening{Known: true, LastGift: 7}, func() {}, nil
 }
 
-func (l *loop) Recent(context.Context, string, time.Time, int) ([][]byte, error) { return nil, nil }
+func (l *loop) GiftsEnd(context.Context, string) (uint64, error) { return 7, nil }
+
+func (l *loop) LedgerID() string { return "" }
+
+func (l *loop) Recent(context.Context, string, int) ([][]byte, error) { return nil, nil }
 
 func (l *loop) PublishDanmaku(_ string, event []byte) error {
 	l.feed.Danmaku(event)

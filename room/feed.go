@@ -14,7 +14,7 @@ func (f *feed) Danmaku(event []byte) { (*Room)(f).show(event) }
 
 // show appends an admitted danmaku to the history and to the tick.
 func (r *Room) show(event []byte) {
-	ts := protocol.EventTS(event)
+	ts, now := protocol.EventTS(event), r.hub.gate.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.tick.batch.Size() >= maxTickBytes {
@@ -22,8 +22,8 @@ func (r *Room) show(event []byte) {
 		r.hub.cfg.Metrics.missed.Inc()
 		return
 	}
-	r.history.expire(ts - r.hub.cfg.HistoryAge.Milliseconds())
-	r.history.add(event, ts)
+	r.history.expire(now.Add(-r.hub.cfg.HistoryAge))
+	r.history.add(spoken{event: event, ts: ts, at: now})
 	r.authors.note(event)
 	if r.audience.size == 0 {
 		return

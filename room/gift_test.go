@@ -287,9 +287,9 @@ func TestChatIsRecoveredOnlyAsFarAsItIsKept(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		now := time.Now().UnixMilli()
-		v := w.join("demo", "b", resuming(protocol.Cursor{Chat: now - 5500}))
-		if got := texts(v.at("danmaku")); len(got) != 6 || !v.at("welcome")[0].Recovered.Chat {
-			t.Fatalf("want the five missed and one of overlap, have %q", got)
+		v := w.join("demo", "b", resuming(protocol.Cursor{Chat: now - 6000}))
+		if got := texts(v.at("danmaku")); len(got) != 7 || !v.at("welcome")[0].Recovered.Chat {
+			t.Fatalf("want the five missed, the last seen and one of overlap, have %q", got)
 		}
 		v = w.join("demo", "c", resuming(protocol.Cursor{Chat: now - 20_000}))
 		if got := texts(v.at("danmaku")); len(got) != 10 || v.at("welcome")[0].Recovered.Chat {

@@ -1,25 +1,43 @@
 package room
 
-import "liveroom/protocol"
+import (
+	"time"
 
-// history is a room's last danmaku, bytes as they came, in a ring that grows to its bound and no further. Guarded by
-// Room.mu.
+	"liveroom/limit"
+	"liveroom/protocol"
+)
+
+// history is a room's last danmaku, bytes as they came, in a ring that grows to its bound and no further. Their order and
+// age are those of their arrival on this node: the times that they carry are of other nodes' clocks. Guarded by Room.mu.
 type history struct {
 	ring  []spoken
 	first int
 	size  int
 	most  int
-	floor int64 // ts of the newest danmaku that has left the ring; 0: none has
+	gone  spoken // the newest that has left the ring, or when the ring's knowledge begins
 }
 
 type spoken struct {
 	event []byte
-	ts    int64 // instant of admission, Unix ms
+	mid   string        // of an event that was removed
+	ts    int64         // instant of admission by its writer's clock, Unix ms
+	at    limit.Instant // of arrival
+}
+
+func (s *spoken) is(mid string) bool {
+	return s.mid == mid && mid != "" || protocol.EventHasMID(s.event, mid)
+}
+
+func (s *spoken) id() string {
+	if s.event == nil {
+		return s.mid
+	}
+	return protocol.EventMID(s.event)
 }
 
 func (h *history) at(i int) *spoken { return &h.ring[(h.first+i)%len(h.ring)] }
 
-func (h *history) add(event []byte, ts int64) {
+func (h *history) add(s spoken) {
 	switch {
 	case h.size < len(h.ring):
 	case h.size < h.most:
@@ -32,52 +50,79 @@ func (h *history) add(event []byte, ts int64) {
 		h.drop()
 	}
 	h.size++
-	*h.at(h.size - 1) = spoken{event, ts}
+	*h.at(h.size - 1) = s
 }
 
 func (h *history) drop() {
-	oldest := h.at(0)
-	h.floor = max(h.floor, oldest.ts)
-	*oldest = spoken{}
+	h.gone = *h.at(0)
+	*h.at(0) = spoken{}
 	h.first = (h.first + 1) % len(h.ring)
 	h.size--
 }
 
-// expire drops what was said before the instant.
-func (h *history) expire(before int64) {
-	for h.size > 0 && h.at(0).ts < before {
+// expire drops what came before the instant.
+func (h *history) expire(before limit.Instant) {
+	for h.size > 0 && h.at(0).at < before {
 		h.drop()
 	}
 }
 
-// since returns the danmaku from the instant on, oldest first, without the newest hidden ones, and the ts of the last
-// one it looked at.
-func (h *history) since(from int64, hidden int) (events [][]byte, last int64) {
+// since returns the danmaku that came at the instant or later, oldest first, without the newest hidden ones, and the
+// newest of all that are not hidden.
+func (h *history) since(from limit.Instant, hidden int) (events [][]byte, newest *spoken) {
+	newest = &h.gone
 	for i := range h.size - hidden {
 		s := h.at(i)
-		last = max(last, s.ts)
-		if s.ts >= from && s.event != nil {
+		newest = s
+		if s.at >= from && s.event != nil {
 			events = append(events, s.event)
 		}
 	}
-	return events, last
+	return events, newest
+}
+
+// clockSlack is how far apart the clocks of two nodes are taken to be at most, where times must do for a position.
+const clockSlack = time.Minute
+
+// left returns from when on a resuming client has to be shown what came, and whether nothing of it is gone. A position is
+// found by its mid, for clients that know no more by its time. A time that is nobody's is compared with this node's
+// clock, wall, and what can't be told for sure then is not whole.
+func (h *history) left(c *protocol.Cursor, now limit.Instant, wall func(limit.Instant) int64) (from limit.Instant, whole bool) {
+	if c.Last == "" && c.Chat == 0 { // asks for none: every welcome gives a position to come back to
+		return awake, true
+	}
+	is := func(s *spoken) bool { return s.is(c.Last) }
+	if c.Last == "" {
+		is = func(s *spoken) bool { return s.ts == c.Chat }
+	}
+	if is(&h.gone) {
+		return awake, true
+	}
+	for i := range h.size {
+		if s := h.at(i); is(s) {
+			return s.at, true
+		}
+	}
+	floor := wall(h.gone.at) + clockSlack.Milliseconds()
+	return awake, c.Last == "" && floor <= c.Chat && c.Chat <= wall(now)
 }
 
 // find returns the event of a message; nil when the ring does not have it.
 func (h *history) find(mid string) []byte {
 	for i := h.size - 1; i >= 0; i-- {
-		if e := h.at(i).event; e != nil && protocol.EventMID(e) == mid {
-			return e
+		if s := h.at(i); protocol.EventHasMID(s.event, mid) {
+			return s.event
 		}
 	}
 	return nil
 }
 
-// remove forgets a message. Its place stays, so that the count of what is not shown yet stays right.
+// remove forgets a message. Its place stays, so that the count of what is not shown yet stays right, and who was there
+// finds it again.
 func (h *history) remove(mid string) {
 	for i := h.size - 1; i >= 0; i-- {
-		if s := h.at(i); s.event != nil && protocol.EventMID(s.event) == mid {
-			s.event = nil
+		if s := h.at(i); protocol.EventHasMID(s.event, mid) {
+			s.event, s.mid = nil, mid
 			return
 		}
 	}

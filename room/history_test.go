@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"liveroom/limit"
 	"liveroom/protocol"
 )
 
@@ -28,25 +29,26 @@ func TestHistoryModel(t *testing.T) {
 						t.Fatalf("%d: want %s, have %s", i, tail[i].event, got.event)
 					}
 				}
-				floor := int64(0)
+				var gone spoken
 				if kept < len(all) {
-					floor = all[len(all)-kept-1].ts
+					gone = all[len(all)-kept-1]
 				}
-				if h.floor != floor {
-					t.Fatalf("floor: want %d, have %d", floor, h.floor)
+				if h.gone.at != gone.at || h.gone.id() != gone.id() {
+					t.Fatalf("gone: want %+v, have %+v", gone, h.gone)
 				}
 			},
 			"say": func(t *rapid.T) {
 				ts += int64(rapid.IntRange(1, 10).Draw(t, "later"))
-				e := protocol.AppendDanmaku(nil, protocol.Danmaku{MID: fmt.Sprint(ts), TS: ts})
-				h.add(e, ts)
-				all = append(all, spoken{e, ts})
+				wrong := ts + int64(rapid.IntRange(-1000, 1000).Draw(t, "clock")) // of the writer
+				s := spoken{protocol.AppendDanmaku(nil, protocol.Danmaku{MID: fmt.Sprint(ts), TS: wrong}), "", wrong, limit.Instant(ts)}
+				h.add(s)
+				all = append(all, s)
 				kept = min(kept+1, h.most)
 			},
 			"expire": func(t *rapid.T) {
-				before := ts - int64(rapid.IntRange(0, 50).Draw(t, "age"))
+				before := limit.Instant(ts) - limit.Instant(rapid.IntRange(0, 50).Draw(t, "age"))
 				h.expire(before)
-				for kept > 0 && all[len(all)-kept].ts < before {
+				for kept > 0 && all[len(all)-kept].at < before {
 					kept--
 				}
 			},
@@ -55,19 +57,29 @@ func TestHistoryModel(t *testing.T) {
 					return
 				}
 				i := len(all) - 1 - rapid.IntRange(0, kept-1).Draw(t, "back")
-				mid := fmt.Sprint(all[i].ts)
+				mid := all[i].id()
 				h.remove(mid)
 				if h.find(mid) != nil {
 					t.Fatalf("%s is still found", mid)
 				}
-				all[i].event = nil
+				all[i].event, all[i].mid = nil, mid
+			},
+			"come back": func(t *rapid.T) {
+				if len(all) == 0 {
+					return
+				}
+				i := rapid.IntRange(0, len(all)-1).Draw(t, "seen")
+				from, whole := h.left(&protocol.Cursor{Last: all[i].id(), Chat: all[i].ts}, limit.Instant(ts), func(limit.Instant) int64 { return 0 })
+				if want := i >= len(all)-kept-1; whole != want || whole && i >= len(all)-kept && from != all[i].at {
+					t.Fatalf("last seen %d of %d, of which %d are kept: whole %t, from %d", i, len(all), kept, whole, from)
+				}
 			},
 			"read": func(t *rapid.T) {
-				from, hidden := ts-int64(rapid.IntRange(0, 60).Draw(t, "age")), rapid.IntRange(0, 25).Draw(t, "hidden")
+				from, hidden := limit.Instant(ts)-limit.Instant(rapid.IntRange(0, 60).Draw(t, "age")), rapid.IntRange(0, 25).Draw(t, "hidden")
 				events, _ := h.since(from, hidden)
 				var want [][]byte
 				for _, s := range all[len(all)-kept : max(len(all)-kept, len(all)-hidden)] {
-					if s.ts >= from && s.event != nil {
+					if s.at >= from && s.event != nil {
 						want = append(want, s.event)
 					}
 				}

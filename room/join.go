@@ -66,13 +66,13 @@ func refusal(err *protocol.Error) *protocol.Refusal {
 
 // view is the room at the instant of a join: what is not in it reaches the member live.
 type view struct {
-	online  int
-	likes   int64
-	gift    uint64   // sequence of the last gift that is not to come live
-	recent  [][]byte // danmaku that are not to come live
-	chat    int64    // ts of the newest of all danmaku so far that are not to come live, 0 for none
-	floor   int64    // ts of the newest danmaku that the room has forgotten
-	resumed bool
+	online int
+	likes  int64
+	gift   uint64   // sequence of the last gift that is not to come live
+	recent [][]byte // danmaku that are not to come live
+	chat   int64    // ts of the newest of all danmaku so far that are not to come live, 0 for none
+	last   string   // its mid, "" for none
+	whole  bool     // recent has all danmaku since the last one that the member saw
 }
 
 // admit asks the gate and seats the member.
@@ -106,15 +106,21 @@ func (r *Room) admit(j *JoinRequest) (*Member, view, *protocol.Error) {
 // seat puts m among those who get the next flush, and returns what went before it, in one critical section: so m
 // misses nothing and sees nothing twice.
 func (r *Room) seat(m *Member, resume *protocol.Cursor) view {
-	now := r.hub.cfg.Now().UnixMilli()
-	from := now - r.hub.cfg.HistoryAge.Milliseconds()
-	if resume != nil && resume.Chat > 0 {
-		from = max(from, resume.Chat-r.hub.cfg.ResumeOverlap.Milliseconds())
-	}
+	now := r.hub.gate.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	v := view{likes: r.likes.total, gift: r.gifts.shown, floor: r.history.floor, resumed: resume != nil}
-	v.recent, v.chat = r.history.since(from, r.tick.unshown)
+	v := view{likes: r.likes.total, gift: r.gifts.shown, whole: true}
+	r.history.expire(now.Add(-r.hub.cfg.HistoryAge))
+	from := awake
+	if resume != nil {
+		from, v.whole = r.history.left(resume, now, r.hub.stamps.at)
+	}
+	if from != awake { // two nodes get two writers' danmaku in an order of their own
+		from = from.Add(-r.hub.cfg.ResumeOverlap)
+	}
+	var newest *spoken
+	v.recent, newest = r.history.since(from, r.tick.unshown)
+	v.chat, v.last = newest.ts, newest.id()
 	r.audience.add(m)
 	if r.audience.size == 1 {
 		r.crowd.shown = r.audience.size + r.crowd.elsewhere // told in the welcome

@@ -73,11 +73,12 @@ func (r *Room) open(ctx context.Context, create func() *protocol.Error) *protoco
 		return &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(openRetry)}
 	}
 	r.stop = stop
-	since := r.hub.cfg.Now().Add(-r.hub.cfg.HistoryAge)
-	recent, err := r.hub.bus.Recent(ctx, r.id, since, r.hub.cfg.HistoryCount)
+	opened := r.hub.gate.Now()
+	since := opened.Add(-r.hub.cfg.HistoryAge)
+	recent, err := r.hub.bus.Recent(ctx, r.id, r.hub.cfg.HistoryCount)
 	if err != nil {
 		r.hub.troubled("room opens without its recent danmaku", r.id, err)
-		since = r.hub.cfg.Now()
+		since = opened
 	}
 	if o.Known && o.Revision == 0 && o.LastGift == 0 && o.Likes == 0 && len(recent) == 0 {
 		if refusal := r.mayCreate(create); refusal != nil {
@@ -93,7 +94,7 @@ func (r *Room) open(ctx context.Context, create func() *protocol.Error) *protoco
 	defer r.mu.Unlock()
 	r.crowd.elsewhere = elsewhere
 	r.countLocked()
-	r.recallLocked(recent, since.UnixMilli())
+	r.recallLocked(recent, opened, since)
 	r.likes.total = max(r.likes.total, o.Likes)
 	r.likes.shown = r.likes.total
 	r.gifts.last = max(r.gifts.last, o.LastGift)
@@ -112,25 +113,33 @@ func (r *Room) mayCreate(create func() *protocol.Error) *protocol.Error {
 	return create()
 }
 
-// recallLocked puts what was said before the room opened in front of what came in since. Nothing is known of what was
-// said before floor, Unix ms.
-func (r *Room) recallLocked(recent [][]byte, floor int64) {
+// recallLocked puts what was said before the room opened in front of what came in since. It counts as come when the room
+// opened; nothing is known of what was said before floor.
+func (r *Room) recallLocked(recent [][]byte, opened, floor limit.Instant) {
 	since := r.history
 	if len(recent) >= since.most {
-		floor = max(floor, protocol.EventTS(recent[0]))
+		floor = opened
 	}
-	r.history = history{most: since.most, floor: max(floor, since.floor)}
+	r.history = history{most: since.most, gone: spoken{at: floor}}
 	deleted := r.policy.Load().deleted
 	for _, event := range recent {
-		mid := protocol.EventMID(event)
-		if _, gone := deleted[mid]; !gone && since.find(mid) == nil {
-			r.history.add(event, protocol.EventTS(event))
+		s := spoken{event: event, ts: protocol.EventTS(event), at: opened}
+		mid := s.id()
+		if since.find(mid) != nil {
+			continue
+		}
+		if _, yes := deleted[mid]; yes {
+			s.event, s.mid = nil, mid
+		} else {
 			r.authors.note(event)
 		}
+		r.history.add(s)
 	}
 	for i := range since.size {
-		s := since.at(i)
-		r.history.add(s.event, s.ts)
+		r.history.add(*since.at(i))
+	}
+	if since.gone.id() != "" { // more came while the room opened than it keeps
+		r.history.gone = since.gone
 	}
 }
 

@@ -18,8 +18,8 @@ func (r *Room) welcome(ctx context.Context, m *Member, j *JoinRequest, v view) [
 		ID: j.Hello.ID, Session: j.SessionID, Node: cfg.Node, GuestToken: j.GuestToken,
 		User:      protocol.Self{ID: j.Who.User, Name: j.Who.Name, Role: j.Who.Role},
 		Room:      state,
-		Cursor:    protocol.Cursor{Gift: v.gift, Chat: v.chat},
-		Recovered: protocol.Recovered{Gift: whole, Chat: v.chatWhole(j.Hello.Resume)},
+		Cursor:    protocol.Cursor{Gift: v.gift, Chat: v.chat, Last: v.last, Ledger: r.hub.bus.LedgerID()},
+		Recovered: protocol.Recovered{Gift: whole, Chat: v.whole},
 		Limits:    map[string]protocol.Allowance{}, Gifts: cfg.Gifts,
 		GiftRetryMS: cfg.GiftRetry.Milliseconds(), HeartbeatMS: cfg.Heartbeat.Milliseconds(), Time: now,
 	}
@@ -42,17 +42,18 @@ func (r *Room) welcome(ctx context.Context, m *Member, j *JoinRequest, v view) [
 	return out
 }
 
-// chatWhole reports whether a resuming client gets every danmaku since the last it saw. One that names no instant asks for
-// none: every welcome gives an instant to come back with.
-func (v *view) chatWhole(resume *protocol.Cursor) bool {
-	return resume == nil || resume.Chat == 0 || resume.Chat >= v.floor
-}
-
 // missedGifts returns the room's gifts after the client's last one up to the one before its first live one, and whether
 // these are all.
 func (r *Room) missedGifts(ctx context.Context, resume *protocol.Cursor, upTo uint64) (missed []protocol.StoredGift, whole bool) {
-	if resume == nil || resume.Gift >= upTo {
+	switch {
+	case resume == nil:
 		return nil, true
+	case otherLedger(resume.Ledger, r.hub.bus.LedgerID()):
+		return nil, false
+	case resume.Gift == upTo:
+		return nil, true
+	case resume.Gift > upTo: // seen on a node that is ahead of this one, or the ledger is another or an older one
+		return nil, r.stores(ctx, resume.Gift)
 	}
 	gifts, err := r.hub.bus.Gifts(ctx, r.id, resume.Gift, r.hub.cfg.ResumeGifts)
 	if err != nil {
@@ -66,4 +67,16 @@ func (r *Room) missedGifts(ctx context.Context, resume *protocol.Cursor, upTo ui
 		return nil, false
 	}
 	return gifts, true
+}
+
+// otherLedger reports whether a cursor is known to be of another ledger than the one in use.
+func otherLedger(cursor, inUse string) bool { return cursor != "" && inUse != "" && cursor != inUse }
+
+// stores reports whether the room's gifts in the ledger go as far as seq.
+func (r *Room) stores(ctx context.Context, seq uint64) bool {
+	last, err := r.hub.bus.GiftsEnd(ctx, r.id)
+	if err != nil {
+		r.hub.troubled("end of the ledger can't be read", r.id, err)
+	}
+	return err == nil && last >= seq
 }

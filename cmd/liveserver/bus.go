@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"liveroom/fanout"
 	"liveroom/internal/api"
@@ -43,8 +42,8 @@ func (b bus) StoreGift(ctx context.Context, id, user, request string, event []by
 }
 
 // Recent implements [room.Archive].
-func (b bus) Recent(ctx context.Context, id string, since time.Time, limit int) ([][]byte, error) {
-	recent, err := b.Fabric.Recent(ctx, id, since, limit)
+func (b bus) Recent(ctx context.Context, id string, limit int) ([][]byte, error) {
+	recent, err := b.Fabric.Recent(ctx, id, limit)
 	if err != nil {
 		return nil, err
 	}

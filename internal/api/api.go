@@ -19,6 +19,10 @@ import (
 type Ledger interface {
 	// Gifts returns at most limit (1 to 1000) gifts of the room with Seq above after, in order.
 	Gifts(ctx context.Context, room string, after uint64, limit int) ([]protocol.StoredGift, error)
+	// GiftsEnd returns the sequence of the room's last gift, 0 for none. Nothing acknowledged is beyond it.
+	GiftsEnd(ctx context.Context, room string) (uint64, error)
+	// LedgerID tells this ledger from any other; "" when it is not known.
+	LedgerID() string
 }
 
 // Tokens verifies who a bearer is.

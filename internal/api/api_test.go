@@ -52,7 +52,13 @@ func (b *loopback) Gifts(_ context.Context, _ string, after uint64, limit int) (
 func (b *loopback) Gift(context.Context, string, uint64) (protocol.StoredGift, error) {
 	return protocol.StoredGift{}, room.ErrRefused
 }
-func (b *loopback) Recent(context.Context, string, time.Time, int) ([][]byte, error) { return nil, nil }
+func (b *loopback) GiftsEnd(context.Context, string) (uint64, error) {
+	return uint64(len(b.gifts)), nil
+}
+
+func (b *loopback) LedgerID() string { return "l1" }
+
+func (b *loopback) Recent(context.Context, string, int) ([][]byte, error) { return nil, nil }
 func (b *loopback) Audit(_ context.Context, id string, entry []byte) error {
 	b.audit = append([]Audited{{Seq: uint64(len(b.audit) + 1), Entry: entry}}, b.audit...)
 	return nil

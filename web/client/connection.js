@@ -34,7 +34,8 @@ const realTimers = {
  *   idle, connecting, live, waiting (for the next attempt), offline (waiting,
  *   while the browser says so: seldom, and at once when it is back), refused (will not try)
  * - `welcome` the event, with `resumed`: whether a resume was asked for
- * - `event`   each other event once, in order; replayed ones are dropped by mid
+ * - `event`   each other event once, in order; those known by mid are dropped. One that comes in the frame of a
+ *   welcome is of before: it has `replayed`
  * - `hole`    gifts that are missing: `{after, before}`
  * - `flush`   after the last event of a frame
  */
@@ -160,8 +161,10 @@ export class Connection {
   }
 
   #frame(data) {
-    for (const event of decode(data)) {
-      this.#take(event);
+    const events = decode(data);
+    const replayed = events.some((event) => event.ev === "welcome");
+    for (const event of events) {
+      this.#take(replayed ? { ...event, replayed } : event);
       if (!this.#socket) return;
     }
     if (this.live) this.#watchQuiet();

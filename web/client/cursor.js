@@ -5,14 +5,16 @@ const MEMORY = 2000;
 
 export class Cursor {
   #gift = null;
+  #ledger;
   #chat = null;
+  #last;
   #seen = new Set();
   #older = new Set();
 
   /** The value of hello's `resume`, or undefined before the first welcome. */
   get resume() {
     if (this.#gift === null && this.#chat === null) return undefined;
-    return { gift: this.#gift ?? 0, chat: this.#chat ?? 0 };
+    return { gift: this.#gift ?? 0, ledger: this.#ledger, chat: this.#chat ?? 0, last: this.#last };
   }
 
   /**
@@ -23,7 +25,17 @@ export class Cursor {
     const at = event.cursor ?? {};
     const recovered = event.recovered ?? {};
     if (!resumed || recovered.gift === false || this.#gift === null) this.#gift = numberOr(at.gift, 0);
+    // Another ledger, or an older one, gives its gifts mids that are known from the one before.
+    if (resumed && (recovered.gift === false || at.ledger !== this.#ledger)) this.#forgetGifts();
+    this.#ledger = at.ledger;
     this.#chat = Math.max(this.#chat ?? 0, numberOr(at.chat, 0));
+    this.#last = at.last ?? this.#last;
+  }
+
+  #forgetGifts() {
+    for (const set of [this.#seen, this.#older]) {
+      for (const mid of set) if (/^g\d+$/.test(mid)) set.delete(mid);
+    }
   }
 
   /** Says whether a mid is new, and remembers it. An event without mid is always new. */
@@ -38,8 +50,10 @@ export class Cursor {
     return true;
   }
 
-  /** Moves on with a danmaku. */
+  /** Moves on with a danmaku, but not with one that nobody else was shown. */
   danmaku(event) {
+    if (event.hidden) return;
+    this.#last = event.mid;
     this.#chat = Math.max(this.#chat ?? 0, numberOr(event.ts, 0));
   }
 

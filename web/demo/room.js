@@ -90,7 +90,7 @@ class RoomPage {
       const entry = this.#messages.danmaku(event);
       if (!entry) return;
       this.#stage.danmaku();
-      if (Date.now() - event.ts < 30_000 || entry.own) this.#danmaku.show(entry);
+      if (!event.replayed || entry.own) this.#danmaku.show(entry);
     },
     gift: (event) => this.#gift(event),
     like: ({ delta, total }) => {

@@ -58,14 +58,45 @@ test("the cursor remembers at least the last thousand mids, in bounded memory", 
   assert.ok(cursor.fresh(undefined) && cursor.fresh(undefined));
 });
 
+const resumeOf = (cursor) => JSON.parse(JSON.stringify(cursor.resume)); // what travels
+
 test("a resume that received nothing still has a position", () => {
   const cursor = new Cursor();
   assert.equal(cursor.resume, undefined);
   cursor.welcome({ cursor: { gift: 0, chat: 77 } }, false);
-  assert.deepEqual(cursor.resume, { gift: 0, chat: 77 });
+  assert.deepEqual(resumeOf(cursor), { gift: 0, chat: 77 });
   assert.deepEqual(cursor.gift({ seq: 3, prev: 0 }), null);
-  cursor.welcome({ cursor: { gift: 9, chat: 99 }, recovered: { gift: false } }, true);
-  assert.deepEqual(cursor.resume, { gift: 9, chat: 99 });
+  cursor.welcome({ cursor: { gift: 9, chat: 99, last: "m9", ledger: "l" }, recovered: { gift: false } }, true);
+  assert.deepEqual(resumeOf(cursor), { gift: 9, chat: 99, last: "m9", ledger: "l" });
+});
+
+test("the position is the last danmaku that others were shown too, whatever its time", () => {
+  const cursor = new Cursor();
+  cursor.welcome({ cursor: { gift: 0, chat: 77, last: "m1" } }, false);
+  cursor.danmaku({ mid: "m2", ts: 9e15 });
+  cursor.danmaku({ mid: "m3", ts: 50 });
+  cursor.danmaku({ mid: "m4", ts: 60, hidden: true });
+  assert.equal(cursor.resume.last, "m3");
+  cursor.welcome({ cursor: { gift: 0, chat: 99 }, recovered: { gift: true, chat: false } }, true);
+  assert.equal(cursor.resume.last, "m3"); // a server that tells no position
+});
+
+test("in another ledger, or an older one, gifts begin anew and none counts as known", () => {
+  for (const [told, after] of [[{ ledger: "b" }, "b"], [{ ledger: "a" }, "a"]]) {
+    const cursor = new Cursor();
+    cursor.welcome({ cursor: { gift: 0, ledger: "a" } }, false);
+    for (const mid of ["g1", "g2", "g41", "gm7"]) cursor.fresh(mid);
+    cursor.gift({ seq: 41, prev: 2 });
+    cursor.welcome({ cursor: { gift: 1, ...told }, recovered: { gift: false, chat: true } }, true);
+    assert.deepEqual([cursor.resume.gift, cursor.resume.ledger], [1, after]);
+    assert.ok(cursor.fresh("g2") && !cursor.fresh("g2") && !cursor.fresh("gm7"));
+    assert.equal(cursor.gift({ seq: 2, prev: 1 }), null);
+  }
+  const cursor = new Cursor();
+  cursor.welcome({ cursor: { gift: 0, ledger: "a" } }, false);
+  cursor.fresh("g1");
+  cursor.welcome({ cursor: { gift: 1, ledger: "a" }, recovered: { gift: true, chat: true } }, true);
+  assert.ok(!cursor.fresh("g1"), "the same ledger, all recovered");
 });
 
 test("listeners end with their signal", () => {

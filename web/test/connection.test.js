@@ -93,12 +93,20 @@ test("a drain says when to come back, and the resume goes on where it was", asyn
   assert.equal(sockets.length, 1);
   await timers.pass(201);
   last().opens();
-  assert.deepEqual(last().sent[0].resume, { gift: 42, chat: 1600 });
+  assert.deepEqual(last().sent[0].resume, { gift: 42, chat: 1600, last: "d1" });
   last().says({ ev: "welcome", cursor: { gift: 44, chat: 2000 }, recovered: { gift: true, chat: true } },
     { ev: "danmaku", mid: "d1", ts: 1600 }, { ev: "gift", mid: "g43", seq: 43, prev: 42 }, { ev: "gift", mid: "g44", seq: 44, prev: 43 });
   assert.deepEqual(seen.events.map((e) => e.mid), ["g42", "d1", "g43", "g44"]);
   assert.deepEqual(seen.holes, []);
   assert.equal(seen.welcomes[1].resumed, true);
+});
+
+test("what comes with the welcome is of before, what comes after it is live", () => {
+  const { connection, last, live, seen } = setUp();
+  connection.start();
+  live({}, { ev: "danmaku", mid: "m1", ts: 1 }, { ev: "gift", mid: "g2", seq: 2, prev: 1 });
+  last().says({ ev: "danmaku", mid: "m2", ts: 1 });
+  assert.deepEqual(seen.events.map((e) => [e.mid, e.replayed]), [["m1", true], ["g2", true], ["m2", undefined]]);
 });
 
 test("a missing gift is seen by prev; recovered:false starts from the server's cursor", () => {
