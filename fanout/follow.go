@@ -144,6 +144,7 @@ func (f *Fabric) connectionChanged() {
 	for _, w := range f.followers {
 		w.news.soon()
 	}
+	f.roads.soon.soon()
 }
 
 // reader reads what is new in a stream, each message once and in order, and all again when the stream is another one or an

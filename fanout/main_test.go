@@ -20,6 +20,9 @@ func TestMain(m *testing.M) {
 	if spec := os.Getenv(serverSpec); spec != "" {
 		serverProcess(spec) // a process of cluster_test.go; it never returns
 	}
+	if dir := os.Getenv(guardedDir); dir != "" {
+		guardedProcess(dir) // a process of roads_test.go; it never returns
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -5,7 +5,7 @@ import "fmt"
 // PublishDanmaku sends one danmaku event to all nodes that have the room, this one included: at most once, without
 // waiting. ErrDisconnected when NATS is away, ErrForbidden when it is known to let nobody hear it; nothing is kept for later.
 func (f *Fabric) PublishDanmaku(room string, event []byte) error {
-	if err := f.roads.of(roadDanmaku).open(); err != nil {
+	if err := f.mayShow(roadDanmaku); err != nil {
 		return err
 	}
 	return f.publish(roomSubject(room, kindDanmaku), event)
@@ -13,7 +13,7 @@ func (f *Fabric) PublishDanmaku(room string, event []byte) error {
 
 // PublishControl sends one event of the control lane, as PublishDanmaku does.
 func (f *Fabric) PublishControl(room string, event []byte) error {
-	if err := f.roads.of(roadControl).open(); err != nil {
+	if err := f.mayShow(roadControl); err != nil {
 		return err
 	}
 	return f.publish(roomSubject(room, kindControl), event)
@@ -25,6 +25,14 @@ func (f *Fabric) publish(subject string, payload []byte) error {
 		return fmt.Errorf("%w: %w", ErrDisconnected, err)
 	}
 	return nil
+}
+
+// mayShow returns ErrForbidden when nobody, or nobody here, would hear it.
+func (f *Fabric) mayShow(road roadName) error {
+	if err := f.roads.of(road).open(); err != nil {
+		return err
+	}
+	return f.roads.of(roadRooms).open()
 }
 
 // mayStore returns ErrRefused when a write would be sent to nobody.

@@ -29,6 +29,7 @@ type road struct {
 	shut   atomic.Bool
 	tried  atomic.Uint64                      // number of the last message of the probe
 	denied atomic.Uint64                      // tried, when it was shut: what comes back of before proves nothing
+	again  atomic.Uint64                      // the connections, see [looked], when a shut subscription was found allowed again; 0: it was not
 	back   atomic.Int64                       // when the probe heard one last, nanoseconds after roads.began
 	cancel atomic.Pointer[context.CancelFunc] // ends the try under way, which will not be answered
 }
@@ -60,6 +61,7 @@ const (
 	roadSettings
 	roadRevoke
 	roadAudit
+	roadRooms // the hearing of all that concerns rooms
 	namedRoads
 )
 
@@ -97,9 +99,9 @@ func newRoads(node string) *roads {
 		roadSettings: stored("$KV." + settingsBucket + "."),
 		roadRevoke:   stored("$KV." + revokedBucket + "."),
 		roadAudit:    stored(auditPrefix),
-		namedRoads:   live(kindLikes, byEcho),
+		roadRooms:    hears(roomPrefix+"*.>", roomPrefix+own+".>"),
 	}}
-	r.all = append(r.all, live(kindSeen, byEcho), stored(likesPrefix), stored("$KV."+nodesBucket+"."), stored("$KV."+clusterBucket+"."),
+	r.all = append(r.all, live(kindLikes, byEcho), live(kindSeen, byEcho), stored(likesPrefix), stored("$KV."+nodesBucket+"."), stored("$KV."+clusterBucket+"."),
 		&road{op: opPublish, class: nodePrefix + "*.presence", try: nodePrefix + own + ".presence", proof: byComing},
 		&road{op: opPublish, class: nodePrefix + ">", try: nodeSubject(node, "probe.try"), proof: byComing},
 		&road{op: opPublish, class: "lr.nodes.*", try: nodesSubject("try=="), proof: byComing},
@@ -107,7 +109,7 @@ func newRoads(node string) *roads {
 		api("STREAM.MSG.GET", giftStream), api("DIRECT.GET", giftStream),
 		hears("_INBOX.>", nats.NewInbox()), hears("lr.nodes.*", nodesSubject("try==")), hears(rulesNewsSubject, rulesNewsSubject),
 		hears(revokedNewsPrefix+"*", revokedNewsPrefix+own), hears(nodePrefix+"*.presence", nodePrefix+own+".presence"),
-		hears(nodeSubject(node, "*"), nodeSubject(node, "try")), hears(roomPrefix+"*.>", roomPrefix+own+".>"),
+		hears(nodeSubject(node, "*"), nodeSubject(node, "try")),
 	)
 	for _, kind := range []string{kindDanmaku, kindControl, kindGift, kindSettings, kindLikes, kindSeen} {
 		// Each by its own name: what is forbidden within a subscription that is allowed is left out without a word.
@@ -163,6 +165,7 @@ func (f *Fabric) forbidden(err error) {
 
 func (f *Fabric) shutRoad(r *road, subject string) {
 	r.denied.Store(r.tried.Load())
+	r.again.Store(0)
 	r.shut.Store(true)
 	if cancel := r.cancel.Load(); cancel != nil {
 		(*cancel)()
@@ -187,14 +190,22 @@ func (f *Fabric) tellForbidden(op, subject string) {
 	}
 }
 
+// openRoad is for what has been proved. The server has dropped all subscriptions that it forbade, so one that is allowed again
+// is open once both connections were made anew.
 func (f *Fabric) openRoad(r *road) {
+	const anew = 4 // two losses and two returns
+	if r.op == opSubscribe && r.shut.Load() {
+		if now, again := f.connections.Load()+1, r.again.Load(); again == 0 || now < again+anew {
+			r.again.Store(now)
+			f.roads.heal.Store(true)
+			return
+		}
+	}
 	if !r.shut.Swap(false) {
 		return
 	}
+	r.again.Store(0)
 	f.log.Info("nats allows again", "operation", r.op, "subject", r.class)
-	if r.op == opSubscribe {
-		f.roads.heal.Store(true)
-	}
 }
 
 // within reports whether a subject belongs to a class with * for one token and > for the rest.
@@ -223,7 +234,7 @@ func (f *Fabric) tryRoads(ctx context.Context, first bool) error {
 		}
 	}
 	wg.Wait()
-	if f.roads.heal.Swap(false) { // the server has dropped all subscriptions that it forbade
+	if f.roads.heal.Swap(false) {
 		for _, c := range []*nats.Conn{f.live, f.store} {
 			_ = c.ForceReconnect() // fails only on a closed connection
 		}

@@ -1,9 +1,13 @@
 package fanout
 
 import (
+	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -12,29 +16,77 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// guardedServer starts a NATS server whose one user may not publish on and not hear these. Reload changes that.
-func guardedServer(t *testing.T, publish, hear []string) (s *server.Server, url string, reload func(publish, hear []string)) {
+// guardedDir tells a process of this test to be a NATS server with its store there. It is one of its own, because nats-server reads
+// its options without a lock while a reload writes them.
+const guardedDir = "FANOUT_TEST_GUARDED"
+
+// denied is what its one user may not publish on and not hear.
+type denied struct{ Publish, Hear []string }
+
+func guardedOptions(dir string, d denied) *server.Options {
+	return &server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true,
+		JetStreamMaxStore: 16 << 30, JetStreamMaxMemory: 1 << 30,
+		Users: []*server.User{{Username: "node", Password: "secret", Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Deny: d.Publish}, Subscribe: &server.SubjectPermission{Deny: d.Hear},
+		}}},
+	}
+}
+
+// guardedProcess says its address, and reloads with each line that it is told. It never returns.
+func guardedProcess(dir string) {
+	s, err := server.NewServer(guardedOptions(dir, denied{}))
+	if err != nil {
+		panic(err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(wait) {
+		panic("not ready")
+	}
+	fmt.Println(s.Addr())
+	for lines := json.NewDecoder(os.Stdin); ; {
+		var d denied
+		if err := lines.Decode(&d); err != nil {
+			os.Exit(0) // the test's process has ended
+		}
+		if err := s.ReloadOptions(guardedOptions(dir, d)); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// guardedServer starts the process and returns how to reach it, and how to reload it.
+func guardedServer(t *testing.T) (url string, reload func(denied)) {
 	t.Helper()
-	var o server.Options
-	users := func(publish, hear []string) []*server.User {
-		return []*server.User{{Username: "node", Password: "secret", Permissions: &server.Permissions{
-			Publish: &server.SubjectPermission{Deny: publish}, Subscribe: &server.SubjectPermission{Deny: hear},
-		}}}
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), guardedDir+"="+t.TempDir())
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	s = natsServerWith(t, func(of *server.Options) { of.Users = users(publish, hear); o = *of })
-	o.StoreDir = s.StoreDir()
-	if i := strings.LastIndex(o.StoreDir, "/jetstream"); i > 0 {
-		o.StoreDir = o.StoreDir[:i]
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	reload = func(publish, hear []string) {
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	})
+	at, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	tell := json.NewEncoder(in)
+	return "nats://node:secret@" + strings.TrimSpace(at), func(d denied) {
 		t.Helper()
-		next := o
-		next.Users = users(publish, hear)
-		if err := s.ReloadOptions(&next); err != nil {
+		if err := tell.Encode(d); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return s, "nats://node:secret@" + s.Addr().String(), reload
 }
 
 // What is forbidden at the start is a refusal to start that names it.
@@ -55,7 +107,8 @@ func TestForbiddenAtTheStart(t *testing.T) {
 		{hear: []string{"lr.room.*.gift"}, want: "subscribe lr.room.*.gift"},
 		{hear: []string{"lr.rulesnews"}, want: "subscribe lr.rulesnews"},
 	} {
-		_, url, _ := guardedServer(t, tc.publish, tc.hear)
+		s := natsServerWith(t, func(o *server.Options) { o.Users = guardedOptions("", denied{tc.publish, tc.hear}).Users })
+		url := "nats://node:secret@" + s.Addr().String()
 		began := time.Now()
 		f, err := Open(testContext(t), Config{NodeID: "n1", URLs: []string{url}, Shared: true}, slog.New(slog.DiscardHandler))
 		if err == nil {
@@ -73,7 +126,7 @@ func TestForbiddenAtTheStart(t *testing.T) {
 // What is forbidden later, by a reload of the server, is noticed without anybody's message, told by what is published then, and
 // over when it is allowed again; in the log it is one line, however many there were.
 func TestForbiddenByAReload(t *testing.T) {
-	_, url, reload := guardedServer(t, nil, nil)
+	url, reload := guardedServer(t)
 	var out syncBuffer
 	f, err := Open(testContext(t), Config{
 		NodeID: "n1", URLs: []string{url}, Shared: true, ProbeEvery: 20 * time.Millisecond, ProbeTimeout: 2 * time.Second,
@@ -92,7 +145,7 @@ func TestForbiddenByAReload(t *testing.T) {
 	}
 	heardAgain("at the start")
 
-	reload([]string{"lr.room.*.danmaku", "lr.gift.*"}, nil)
+	reload(denied{Publish: []string{"lr.room.*.danmaku", "lr.gift.*"}})
 	eventually(t, "it is noticed", func() bool { return slices.Contains(f.Forbidden(), "publish lr.room.*.danmaku") })
 	for i := range 200 {
 		if err := f.PublishDanmaku("demo", fmt.Append(nil, i)); !errors.Is(err, ErrForbidden) {
@@ -109,11 +162,11 @@ func TestForbiddenByAReload(t *testing.T) {
 	if n := strings.Count(out.String(), "nats forbids"); n != 1 {
 		t.Errorf("%d lines in the log: %s", n, out.String())
 	}
-	reload(nil, nil)
+	reload(denied{})
 	heardAgain("allowed again")
 
-	reload(nil, []string{"lr.room.>"})
+	reload(denied{Hear: []string{"lr.room.>"}})
 	eventually(t, "that nothing is heard is noticed", func() bool { return slices.Contains(f.Forbidden(), "subscribe lr.room.*.>") })
-	reload(nil, nil)
+	reload(denied{})
 	heardAgain("heard again")
 }
