@@ -50,7 +50,9 @@ func TestRenewedCertificateOnHangup(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.signal(syscall.SIGHUP)
-	await(t, "line about the broken one", func() bool { return strings.Contains(p.logs.String(), `"level":"ERROR","msg":"the new certificate can't be used`) })
+	await(t, "line about the broken one", func() bool {
+		return strings.Contains(p.logs.String(), `"level":"ERROR","msg":"the new certificate can't be used`)
+	})
 	if got := serialOf(t, addr); got != 2 {
 		t.Fatalf("serial %d", got)
 	}
