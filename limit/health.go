@@ -212,16 +212,24 @@ func timedOut(err error) bool {
 }
 
 // verdictOf is what a batch says of its shard: it is at fault when no call
-// succeeded. A key that alone gives errors is no outage of the others.
+// succeeded, or when it refuses one as it would all: a call that had nothing to
+// write may pass nevertheless. A key that alone gives errors is no outage of the
+// others.
 func verdictOf(calls []*Call) error {
 	var first error
+	served := false
 	for _, c := range calls {
-		if c.Err == nil || errors.Is(c.Err, ErrStale) {
-			return nil
-		}
-		if first == nil {
+		switch {
+		case errors.Is(c.Err, ErrRefused):
+			return c.Err
+		case c.Err == nil || errors.Is(c.Err, ErrStale):
+			served = true
+		case first == nil:
 			first = c.Err
 		}
+	}
+	if served {
+		return nil
 	}
 	return first
 }

@@ -16,7 +16,8 @@ type Store interface {
 	// Do sends all calls, which are of one shard, together and sets each
 	// call's Reply or Err. It returns when ctx ends at the latest.
 	Do(ctx context.Context, calls []*Call)
-	// Beat asks a shard how it is. The answer changes whenever the shard may
+	// Beat asks a shard how it is, and has it write as a call does: an error
+	// says that calls would fail. The answer changes whenever the shard may
 	// have lost what it was told: after a restart, after a fail-over.
 	Beat(ctx context.Context, shard string) (life string, err error)
 	// Shards names all servers.
@@ -30,6 +31,10 @@ const Tolerance = 200 * time.Millisecond
 // ErrStale is the Err of a call that the store had answered before, or that
 // was overtaken by a later one of the same node and key. It had no effect.
 var ErrStale = errors.New("limit: the call was overtaken")
+
+// ErrRefused is the Err of a call that the server refuses as it would every
+// other: it is full, lacks its replicas, or does not let this node write.
+var ErrRefused = errors.New("limit: the store takes no calls")
 
 // Op is what a Call wants.
 type Op uint8

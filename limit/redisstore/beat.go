@@ -5,15 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"liveroom/limit"
 )
 
 var errReplica = errors.New("redisstore: the server is a replica")
 
 // Beat asks a server who it is: its run's id, which a restart changes, and its
-// replication id, which a fail-over changes. A server that is a replica now is an
-// error.
+// replication id, which a fail-over changes. A server that is a replica now, or
+// that does not carry out a script that writes, is an error.
 func (s *Store) Beat(ctx context.Context, shard string) (string, error) {
 	type result struct {
 		life string
@@ -55,8 +58,29 @@ func (s *Store) beat(ctx context.Context, shard string) (string, error) {
 	if run == "" {
 		return "", fmt.Errorf("redisstore: %s does not say its run_id", shard)
 	}
+	if err := s.tryOut(ctx, client, l.keyOf(shard)); err != nil {
+		return "", err
+	}
 	return run + "/" + id, nil
 }
+
+// tryOut writes as a draw does, by the same script: a server that answers and
+// does not write serves nobody.
+func (s *Store) tryOut(ctx context.Context, client *redis.Client, key string) error {
+	c := limit.Call{
+		Op: limit.OpDraw, Key: "lr:{" + key + "}:probe", Node: s.name, Seq: s.probes.Add(1), Stay: true,
+		Tiers: probeTerms, Ask: 1, Least: 1, Lease: time.Second,
+	}
+	a := answer{key: c.Key, blob: appendCall(make([]byte, 0, 192), &c), script: &s.scripts[limit.KindBucket]}
+	exchange(ctx, client, []*answer{&a})
+	if a.err == limit.ErrStale { // an earlier probe was overtaken: it wrote
+		return nil
+	}
+	return a.err
+}
+
+// probeTerms are those of a bucket that is never empty.
+var probeTerms = []limit.Terms{{Kind: limit.KindBucket, Size: 1 << 20, Start: 1 << 20, Num: 1, Den: 1}}
 
 // infoField returns a line's value of an INFO answer.
 func infoField(info *redis.StringCmd, name string) string {

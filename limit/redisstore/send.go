@@ -2,6 +2,9 @@ package redisstore
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -91,9 +94,27 @@ func run(ctx context.Context, client *redis.Client, group []*answer, load map[*s
 func (a *answer) read() {
 	a.reply = limit.Reply{}
 	v, err := a.cmd.Result()
-	if a.err = err; err == nil {
+	switch {
+	case err == nil:
 		a.err = readReply(&a.reply, v)
+	case refuses(err):
+		a.err = fmt.Errorf("%w: %w", limit.ErrRefused, err)
+	default:
+		a.err = err
 	}
+}
+
+// refusals begin the errors by which a server tells that it carries out nothing
+// that writes, whatever the key.
+var refusals = []string{"MISCONF ", "OOM ", "NOREPLICAS ", "READONLY ", "NOPERM ", "NOAUTH ", "WRONGPASS ", "LOADING ", "MASTERDOWN ", "CLUSTERDOWN ", "BUSY "}
+
+// refuses tells such an error. Redis 6 puts what went wrong within a script into
+// a sentence of its own, after a minus.
+func refuses(err error) bool {
+	text := err.Error()
+	return slices.ContainsFunc(refusals, func(word string) bool {
+		return strings.HasPrefix(text, word) || strings.HasPrefix(text, "ERR Error running script") && strings.Contains(text, "-"+word)
+	})
 }
 
 // learn looks at what failed: a server that is a replica now is left at once; of

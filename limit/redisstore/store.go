@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,9 @@ type Store struct {
 	// Fixed after construction.
 	dial    func() redis.UniversalClient
 	scripts *scripts
+	name    string // of this store among those that probe a server
+
+	probes atomic.Int64
 
 	// Replaced as a whole.
 	link atomic.Pointer[link]
@@ -42,7 +46,7 @@ var ErrClosed = errors.New("redisstore: the store is closed")
 
 // newStore returns a store that has not connected yet.
 func newStore(dial func() redis.UniversalClient, s *scripts) *Store {
-	st := &Store{dial: dial, scripts: s}
+	st := &Store{dial: dial, scripts: s, name: rand.Text()}
 	st.link.Store(&link{client: dial()})
 	return st
 }

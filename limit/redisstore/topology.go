@@ -70,6 +70,14 @@ func (l *link) server(ctx context.Context, shard string) (*redis.Client, error) 
 	return cluster.MasterForKey(ctx, t.keys[max(i, 0)])
 }
 
+// keyOf returns a word whose slot a shard has; of one server any will do.
+func (l *link) keyOf(shard string) string {
+	if t := l.shards.Load(); t != nil {
+		return t.keys[max(slices.Index(t.names, shard), 0)]
+	}
+	return alone
+}
+
 // look fetches the map of slots.
 func look(ctx context.Context, cluster *redis.ClusterClient) (*topology, error) {
 	//lint:ignore SA1019 Redis below 7 has no CLUSTER SHARDS
