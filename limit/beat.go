@@ -10,7 +10,7 @@ import (
 // often this node looks at its peers. What it saw is good for stillReachable:
 // a process that was paused for longer must look again.
 const (
-	beatEvery      = 400 * time.Millisecond
+	beatEvery      = 300 * time.Millisecond
 	beatWhenFailed = 20 * time.Millisecond
 	lookEvery      = 200 * time.Millisecond
 	stillReachable = 500 * time.Millisecond
@@ -47,11 +47,13 @@ func (l *lane) ask(ctx context.Context, life *string) bool {
 		return false
 	}
 	within, cancel := context.WithTimeout(ctx, l.cluster.patience())
+	sent := l.cluster.cfg.Clock()
 	now, err := l.cluster.cfg.Store.Beat(within, l.shard)
 	cancel()
 	if ctx.Err() != nil {
 		err = nil // this node ends, not the shard
 	} else if err == nil {
+		l.cluster.sawTrip(l.cluster.cfg.Clock().Sub(sent))
 		l.noteLife(life, now)
 	}
 	was := l.health.away.Load()

@@ -259,7 +259,7 @@ func (p *lease) recalledLocked(now Instant, owner string, err error) {
 		p.claim.state, p.claim.steal = claimNone, owner
 	default:
 		again := now.Add(recallAgain)
-		p.dry = dry{until: again, recheck: again, least: 1}
+		p.dry = dry{until: again, recheck: again, least: 1, unknown: true}
 		p.wakeLocked()
 		return
 	}

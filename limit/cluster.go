@@ -23,7 +23,7 @@ type Cluster struct {
 	names     atomic.Int64 // given so far
 	reachable atomic.Int64 // until this Instant a claim needs no proof
 	nodes     atomic.Int64 // alive
-	roundTrip atomic.Int64 // averaged, in ns
+	roundTrip atomic.Int64 // the longest of late, in ns
 	closing   atomic.Bool
 	count     counts
 
@@ -87,16 +87,52 @@ func (c *Cluster) eachLane(f func(*lane)) {
 	})
 }
 
-// patience is how long a call may take: longer than a decision waits for it,
-// since a late grant is still a grant.
-func (c *Cluster) patience() time.Duration { return 5 * c.cfg.Budget }
+// patience is how long a call may take: longer than a decision waits for it at
+// first, since a late grant is still a grant.
+func (c *Cluster) patience() time.Duration { return 6 * c.cfg.Budget }
 
-// trip is how long a call takes, averaged.
+// slow is from which round trip on a shard counts as failing although it
+// answers. It lies below patience, so that there is no round trip at which
+// calls are given up and the shard is not away.
+func (c *Cluster) slow() time.Duration { return 5 * c.cfg.Budget }
+
+// budget is how long a decision waits, over all of its rules: the configured
+// time, and where the store is farther away as long as the longest way takes: a
+// call under way is awaited, then a claim is asked for, given back by its owner
+// (who may have a call under way, too), and drawn from.
+func (c *Cluster) budget() time.Duration {
+	return min(max(c.cfg.Budget, 6*c.trip()+c.cfg.Spacing), max(c.cfg.Budget, longestBudget))
+}
+
+// longestBudget bounds what a decision waits for a store that is just fast
+// enough.
+const longestBudget = time.Second
+
+// horizon is how much of its demand a node keeps in hand: enough for two round
+// trips, but nothing that would expire first.
+func (c *Cluster) horizon() time.Duration {
+	return max(c.cfg.Horizon, min(2*c.trip(), c.cfg.Lease-c.trip()))
+}
+
+// idle is how long a node keeps what nobody spends: a decision that waits for
+// another rule's answer, up to four trips away, comes back for it.
+func (c *Cluster) idle() time.Duration {
+	return max(c.cfg.Lease/2, min(4*c.trip(), c.cfg.Lease))
+}
+
+// trip is how long a call takes: the longest of late.
 func (c *Cluster) trip() time.Duration { return time.Duration(c.roundTrip.Load()) }
 
+// gather is how long the next call waits after an answer, so that those whom the
+// answer wakes spend it first and ask for what they lack together: of a key one
+// call is under way at a time, and one that asked too early costs a whole trip.
+func (c *Cluster) gather() time.Duration { return c.trip() / 16 }
+
+// sawTrip rises at once, since who waits for too short a time is refused, and
+// falls by an eighth with each answer.
 func (c *Cluster) sawTrip(d time.Duration) {
 	was := c.roundTrip.Load()
-	c.roundTrip.Store(was + (int64(d)-was)/8)
+	c.roundTrip.Store(max(int64(d), was+(int64(d)-was)/8))
 }
 
 // enter makes a claim findable by its name, leave ends that.

@@ -47,8 +47,10 @@ type ClusterConfig struct {
 	// nil: none.
 	Log *slog.Logger
 
-	// Budget is the longest that a decision waits for the store, over all of
-	// its rules. 30 ms by default; a call is given up after five times that.
+	// Budget is how long a decision waits for a store nearby, over all of its
+	// rules; for a store farther away it is six round trips, a second at most.
+	// 30 ms by default. A store with a round trip of five times the Budget is
+	// as good as away, and a call is given up after six times that.
 	Budget time.Duration
 	// Lease is how long a node may spend what it was granted. 250 ms by default.
 	Lease time.Duration

@@ -105,7 +105,7 @@ func (p *lease) wantLocked() int64 {
 	if s.claims {
 		return 0
 	}
-	want := p.demand.over(p.cluster.cfg.Horizon)
+	want := p.demand.over(p.cluster.horizon())
 	if want < 2*s.scale || p.terms().Size/int64(p.others+1) < 4*s.scale {
 		return 0
 	}
@@ -280,6 +280,7 @@ func (p *lease) dryLocked(sent, now Instant, c *Call) {
 // planNextLocked plans the call after this one, if there is to be one without
 // being asked for.
 func (p *lease) planNextLocked(now Instant) {
+	soon := now.Add(p.cluster.gather())
 	switch {
 	case p.reset || p.claim.state == claimGiving || p.gone && p.hold > 0:
 		p.planLocked(now)
@@ -287,10 +288,10 @@ func (p *lease) planNextLocked(now Instant) {
 	case p.wantLocked() > 0 && p.dry.recheck > now:
 		p.planLocked(p.dry.recheck)
 	case p.wantLocked() > 0 && p.hold <= p.low:
-		p.planLocked(p.nextLocked())
+		p.planLocked(max(p.nextLocked(), soon))
 	}
 	if p.hold > 0 {
-		p.planLocked(p.sent.Add(p.cluster.cfg.Lease / 2))
+		p.planLocked(max(soon, p.sent.Add(p.cluster.idle())))
 	}
 }
 

@@ -17,6 +17,14 @@ var errAway = errors.New("limit: the store is away")
 // that stood still, and nothing is known of the shard.
 var errAsleep = errors.New("limit: this process stood still")
 
+// errSlow stands for an answer that came too late to be of use.
+var errSlow error = slowness{}
+
+type slowness struct{}
+
+func (slowness) Error() string { return "limit: the store answers too slowly" }
+func (slowness) Timeout() bool { return true }
+
 // health is what a lane knows of its shard: a breaker, which gobreaker keeps
 // by generations, so that an answer from before an outage does not end it, and
 // since when there is an outage.
@@ -99,6 +107,9 @@ func (h *health) probe() (done func(error), err error) {
 		if timedOut(err) && now.Sub(sent) > h.cluster.patience()*3/2 {
 			report(errAsleep)
 			return
+		}
+		if err == nil && now.Sub(sent) >= h.cluster.slow() {
+			err = errSlow
 		}
 		was := h.away.Load()
 		h.note(sent, now, err)
@@ -199,7 +210,10 @@ func (h *health) degraded() (away bool, age time.Duration, reason string, total 
 
 // reasonOf is a word or two for people; the log has the whole error.
 func reasonOf(err error) string {
-	if timedOut(err) {
+	switch {
+	case errors.Is(err, errSlow):
+		return "answers too slowly"
+	case timedOut(err):
 		return "no answer in time"
 	}
 	return err.Error()

@@ -80,6 +80,7 @@ type dry struct {
 	until   Instant // told to those who are refused
 	recheck Instant // not before then is the store asked again
 	least   int64   // shares that could not be had; fewer may be there
+	unknown bool    // nobody could say: who has claimed the bucket does not answer
 }
 
 // silence is how long a name may be unheard before the store may have
@@ -162,7 +163,7 @@ func (p *lease) waitLocked(need, least int64) <-chan struct{} {
 	if p.done == nil {
 		p.done = make(chan struct{})
 	}
-	p.planLocked(p.soonLocked())
+	p.planLocked(max(p.soonLocked(), p.got.Add(p.cluster.gather())))
 	return p.done
 }
 

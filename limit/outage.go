@@ -66,7 +66,7 @@ func (p *lease) beginLocked(s *Subject, now Instant) {
 
 // skew is how much later one node may notice than another that a shard is back.
 // What its part has refilled since, the store has refilled as well.
-const skew = probeAfter + 200*time.Millisecond
+const skew = probeAfter + 300*time.Millisecond
 
 // oweLocked turns what was spent into a debt that the store is told of, at most
 // what this node's part lacks or has lacked when the shard came back.
@@ -123,6 +123,7 @@ func (p *lease) askOutLocked(s *Subject, now Instant, at int64, class uint8, cos
 		// What this node spent now, the store would never hear of.
 		a.by = byHold
 		p.lackLocked(a, p.hold, retryAway)
+		a.away = true
 		return
 	}
 	p.probeLocked()

@@ -67,6 +67,7 @@ func (p *lease) askPool(t *trial, s *Subject, at, cost, floor int64, a *answer) 
 		return
 	case t.now < p.dry.recheck && need-hold >= p.dry.least:
 		p.lackLocked(a, hold, p.dry.until.Sub(t.now))
+		a.away = p.dry.unknown
 	case t.last:
 		p.askLateLocked(t, s, at, cost, floor, a)
 		return
@@ -106,6 +107,7 @@ func (p *lease) askLateLocked(t *trial, s *Subject, at, cost, floor int64, a *an
 	}
 	t.at = max(t.at, p.since)
 	p.lackLocked(a, p.hold, max(p.soonLocked().Sub(t.now), retryAway))
+	a.away = true
 }
 
 // spend takes what an answer grants from where it comes.

@@ -111,7 +111,8 @@ func (l *link) Beat(ctx context.Context, shard string) (string, error) {
 	if err := l.way(ctx); err != nil {
 		return "", err
 	}
-	return l.Ledger.Beat(ctx, "a")
+	life, err := l.Ledger.Beat(ctx, "a")
+	return life, errors.Join(err, l.way(ctx))
 }
 
 // town is some nodes with one store and one clock.

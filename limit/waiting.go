@@ -45,7 +45,8 @@ func (g *Gate) decideShared(gen *generation, l *lists, now Instant, q *Request, 
 func (g *Gate) decideWaiting(t *trial, now Instant, q *Request, subjects []*Subject, scopes uint8, d *Decision) {
 	c := g.cluster
 	began := c.cfg.Clock()
-	timer := time.NewTimer(c.cfg.Budget)
+	budget := c.budget()
+	timer := time.NewTimer(budget)
 	defer timer.Stop()
 	var slots []*slotCall
 	for {
@@ -62,7 +63,7 @@ func (g *Gate) decideWaiting(t *trial, now Instant, q *Request, subjects []*Subj
 		l := gen.rules.lists(q)
 		*t = trial{
 			tally: gen.tallies[l.id], lists: l, now: again, first: now, class: gen.rules.class(q.Role), simple: true, counted: q.Cost,
-			slots: slots, last: over || again.Sub(began) >= c.cfg.Budget,
+			slots: slots, last: over || again.Sub(began) >= budget,
 		}
 		for _, s := range subjects {
 			if l.shared>>s.Scope&1 == 1 && s.sharing == nil {

@@ -45,7 +45,10 @@ func (s *Store) beat(ctx context.Context, shard string) (string, error) {
 	}
 	pipe := client.Pipeline()
 	server, replication := pipe.Info(ctx, "server"), pipe.Info(ctx, "replication")
-	if _, err := pipe.Exec(ctx); err != nil {
+	probe := s.probe(l.keyOf(shard))
+	probe.queue(ctx, pipe)
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	if err := errors.Join(server.Err(), replication.Err()); err != nil {
 		l.suspect(ctx)
 		return "", err
 	}
@@ -58,25 +61,23 @@ func (s *Store) beat(ctx context.Context, shard string) (string, error) {
 	if run == "" {
 		return "", fmt.Errorf("redisstore: %s does not say its run_id", shard)
 	}
-	if err := s.tryOut(ctx, client, l.keyOf(shard)); err != nil {
-		return "", err
+	if probe.read(); redis.HasErrorPrefix(probe.err, "NOSCRIPT") {
+		exchange(ctx, client, []*answer{probe})
+	}
+	if probe.err != nil && probe.err != limit.ErrStale { // a probe that was overtaken reached the script
+		return "", probe.err
 	}
 	return run + "/" + id, nil
 }
 
-// tryOut writes as a draw does, by the same script: a server that answers and
-// does not write serves nobody.
-func (s *Store) tryOut(ctx context.Context, client *redis.Client, key string) error {
+// probe is a call that writes as a draw does, by the same script: a server that
+// answers and does not write serves nobody.
+func (s *Store) probe(key string) *answer {
 	c := limit.Call{
 		Op: limit.OpDraw, Key: "lr:{" + key + "}:probe", Node: s.name, Seq: s.probes.Add(1), Stay: true,
 		Tiers: probeTerms, Ask: 1, Least: 1, Lease: time.Second,
 	}
-	a := answer{key: c.Key, blob: appendCall(make([]byte, 0, 192), &c), script: &s.scripts[limit.KindBucket]}
-	exchange(ctx, client, []*answer{&a})
-	if a.err == limit.ErrStale { // an earlier probe was overtaken: it wrote
-		return nil
-	}
-	return a.err
+	return &answer{key: c.Key, blob: appendCall(make([]byte, 0, 192), &c), script: &s.scripts[limit.KindBucket]}
 }
 
 // probeTerms are those of a bucket that is never empty.

@@ -39,7 +39,7 @@ type Config struct {
 	// default; the pool goes on connecting when the call that needed it is over.
 	Dial time.Duration
 	// Answer is the longest that a server takes to answer a call whose context
-	// is longer, 100 ms by default.
+	// is longer, 250 ms by default.
 	Answer time.Duration
 	// Pool is the number of connections to each server. The URL's pool_size,
 	// else 8.
@@ -48,7 +48,7 @@ type Config struct {
 
 const (
 	defaultDial   = 250 * time.Millisecond
-	defaultAnswer = 100 * time.Millisecond
+	defaultAnswer = 250 * time.Millisecond
 	defaultPool   = 8
 )
 

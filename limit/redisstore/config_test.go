@@ -18,7 +18,7 @@ func TestOptions(t *testing.T) {
 		if !o.ContextTimeoutEnabled || o.MaxRetries != -1 || o.DialerRetries != 1 || o.MaxRedirects != 2 {
 			t.Errorf("%s: a context that is ignored, or something is tried twice: %+v", url, o)
 		}
-		if o.DialTimeout != 250*time.Millisecond || o.ReadTimeout != 100*time.Millisecond || o.WriteTimeout != 100*time.Millisecond || o.PoolTimeout != 50*time.Millisecond {
+		if o.DialTimeout != 250*time.Millisecond || o.ReadTimeout != 250*time.Millisecond || o.WriteTimeout != 250*time.Millisecond || o.PoolTimeout != 125*time.Millisecond {
 			t.Errorf("%s: dial %s, read %s, write %s, pool %s", url, o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout)
 		}
 		if o.PoolSize != 8 || o.PipelinePoolSize != -1 || o.ReadOnly || o.RouteByLatency || o.RouteRandomly {

@@ -83,12 +83,16 @@ func run(ctx context.Context, client *redis.Client, group []*answer, load map[*s
 		pipe.ScriptLoad(ctx, s.text)
 	}
 	for _, a := range group {
-		a.cmd = pipe.EvalSha(ctx, a.script.hash, []string{a.key}, a.blob)
+		a.queue(ctx, pipe)
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	for _, a := range group {
 		a.read()
 	}
+}
+
+func (a *answer) queue(ctx context.Context, pipe redis.Pipeliner) {
+	a.cmd = pipe.EvalSha(ctx, a.script.hash, []string{a.key}, a.blob)
 }
 
 func (a *answer) read() {
@@ -106,7 +110,7 @@ func (a *answer) read() {
 
 // refusals begin the errors by which a server tells that it carries out nothing
 // that writes, whatever the key.
-var refusals = []string{"MISCONF ", "OOM ", "NOREPLICAS ", "READONLY ", "NOPERM ", "NOAUTH ", "WRONGPASS ", "LOADING ", "MASTERDOWN ", "CLUSTERDOWN ", "BUSY "}
+var refusals = []string{"MISCONF ", "OOM ", "NOREPLICAS ", "READONLY ", "NOPERM ", "NOAUTH ", "WRONGPASS ", "LOADING ", "MASTERDOWN ", "CLUSTERDOWN ", "BUSY ", "ERR The user executing the script can't run"}
 
 // refuses tells such an error. Redis 6 puts what went wrong within a script into
 // a sentence of its own, after a minus.
