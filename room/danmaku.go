@@ -59,7 +59,7 @@ func (r *Room) danmaku(now limit.Instant, p *policy, by *Speaker, req *protocol.
 
 // say notes what a user is about to say in a room, unless it repeats itself or slow mode is on. unsay takes it back.
 func (u *User) say(p *place, now limit.Instant, text string, repeat, slow time.Duration) (mine, before saying, err *protocol.Error) {
-	mine = saying{maphash.String(contentSeed, text), now, true}
+	mine = saying{maphash.String(contentSeed, protocol.FoldText(text)), now, true}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	before = p.said
