@@ -68,6 +68,14 @@ func (a *arrival) Leave() {
 	a.release()
 }
 
+// charge takes one more arrival from the address of a socket that came with a bad token.
+func (a *arrival) charge() {
+	now, q := a.from.gate.Now(), a.request()
+	if a.from.gate.Decide(now, q, a.both...).Verdict != limit.Reject {
+		a.from.gate.Release(now, q, a.both...)
+	}
+}
+
 func (a *arrival) request() *limit.Request {
 	return &limit.Request{Action: limit.Connect, Addr: a.addr}
 }

@@ -24,14 +24,18 @@ var _ conn.Lobby = (*lobby)(nil)
 // Hello implements [conn.Lobby].
 func (l *lobby) Hello(ctx context.Context, s *conn.Session, r *protocol.Request) (conn.Seat, *protocol.Refusal) {
 	who, guestToken, refusal := l.identify(r.Token)
+	in, counted := s.Arrival().(*arrival)
 	if refusal != nil {
+		if counted && refusal.Code == protocol.CloseToken {
+			in.charge()
+		}
 		return nil, refusal
 	}
 	if !who.Allows(r.Room) {
 		return nil, &protocol.Refusal{Code: protocol.CloseForbidden, Detail: "token is for other rooms"}
 	}
 	var networks []*limit.Subject
-	if in, ok := s.Arrival().(*arrival); ok {
+	if counted {
 		networks = in.both
 	}
 	m, refusal := l.hub.Join(ctx, room.JoinRequest{

@@ -78,12 +78,10 @@ type API struct {
 
 	listing listing
 
-	keys  *limit.Table[string] // by the token's user
-	hosts *limit.Table[netip.Prefix]
+	keys *limit.Table[string] // by the token's user
 }
 
-// maxCallers bounds the callers that are remembered at a time, by token and by address; each is forgotten once its
-// buckets are full again.
+// maxCallers bounds the tokens' users that are remembered at a time; each is forgotten once its buckets are full again.
 const maxCallers = 100_000
 
 // New returns an API over c.
@@ -93,7 +91,6 @@ func New(c Config) *API {
 		origins: c.Origins, guests: c.Guests, book: c.Book, preview: c.Preview, guardState: c.Guard, recent: c.Recent, networks: c.Networks, nodes: c.Nodes, log: c.Log,
 		listing: listing{turn: make(chan struct{}, 1)},
 		keys:    limit.NewTable[string](limit.ScopeKey, maxCallers),
-		hosts:   limit.NewTable[netip.Prefix](limit.ScopeIP, maxCallers),
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -107,7 +104,7 @@ func New(c Config) *API {
 // fullRetry is the wait told when every place for a caller is taken by a live one.
 const fullRetry = 5 * time.Second
 
-// spend takes one call from its token's bucket, or from its address' when it has no token. done gives back what the call
+// spend takes one call from its token's bucket, or from its address' when it has none that is good. done gives back what the call
 // held, and is called when it is over; it is never nil.
 func (a *API) spend(r *http.Request, c caller, rt route) (done func(), refused *protocol.Error) {
 	if rt.spared(c) {
@@ -115,13 +112,13 @@ func (a *API) spend(r *http.Request, c caller, rt route) (done func(), refused *
 	}
 	now := a.gate.Now()
 	q := limit.Request{
-		Action: limit.API, Route: rt.method + " " + rt.pattern, Role: string(c.Role), User: c.User, Key: c.User, Room: r.PathValue("room"), Addr: a.clientAddr(r),
+		Action: limit.API, Route: rt.name(), Role: string(c.Role), User: c.User, Key: c.User, Room: r.PathValue("room"), Addr: a.clientAddr(r),
 	}
-	entry, release, ok := a.subject(now, c, q.Addr)
+	all, release, ok := a.payers(now, c, q.Addr)
 	if !ok {
 		return func() {}, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(fullRetry)}
 	}
-	d := a.gate.Decide(now, &q, entry)
+	d := a.gate.Decide(now, &q, all...)
 	if d.Verdict == limit.Reject {
 		release()
 		err := &protocol.Error{Reason: protocol.ReasonRateLimited, Scope: d.Scope.String(), Rule: d.Rule}
@@ -131,7 +128,7 @@ func (a *API) spend(r *http.Request, c caller, rt route) (done func(), refused *
 		return func() {}, err
 	}
 	done = func() {
-		a.gate.Release(now, &q, entry)
+		a.gate.Release(now, &q, all...)
 		release()
 	}
 	if d.Verdict != limit.Allow { // no call of this API has a smaller form
@@ -152,17 +149,14 @@ func pace(ctx context.Context, d time.Duration) {
 	}
 }
 
-func (a *API) subject(now limit.Instant, c caller, addr netip.Addr) (s *limit.Subject, release func(), ok bool) {
-	if c.known {
-		e, ok := a.keys.Acquire(now, c.User)
-		if !ok {
-			return nil, nil, false
-		}
-		return &e.Subject, func() { a.keys.Release(e) }, true
+// payers returns who pays for a call: a token's own bucket, or those of the address that a passer-by comes from.
+func (a *API) payers(now limit.Instant, c caller, addr netip.Addr) (all []*limit.Subject, release func(), ok bool) {
+	if !c.known {
+		return a.networks(now, addr)
 	}
-	e, ok := a.hosts.Acquire(now, limit.HostPrefix(addr))
+	e, ok := a.keys.Acquire(now, c.User)
 	if !ok {
-		return nil, nil, false
+		return nil, func() {}, false
 	}
-	return &e.Subject, func() { a.hosts.Release(e) }, true
+	return []*limit.Subject{&e.Subject}, func() { a.keys.Release(e) }, true
 }

@@ -113,7 +113,15 @@ func newWorld(t *testing.T, change func(*Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	hosts := limit.NewTable[netip.Prefix](limit.ScopeIP, 100)
 	cfg := Config{
+		Networks: func(now limit.Instant, addr netip.Addr) ([]*limit.Subject, func(), bool) {
+			e, ok := hosts.Acquire(now, limit.HostPrefix(addr))
+			if !ok {
+				return nil, func() {}, false
+			}
+			return []*limit.Subject{&e.Subject}, func() { hosts.Release(e) }, true
+		},
 		Hub: hub, Ledger: b, Tokens: tokens, Gate: gate, Guests: true, Origins: []string{"https://live.example"},
 		ClientAddr: func(r *http.Request) netip.Addr { return limit.ClientAddr(r, nil) },
 	}

@@ -60,3 +60,27 @@ rules:
 		}
 	}
 }
+
+// A bad token and a path that leads nowhere cost the address that they come from, like any call without a token.
+func TestWhatLeadsNowhereCostsItsAddress(t *testing.T) {
+	for name, call := range map[string]struct {
+		path, token string
+		status      int
+	}{"a bad token": {"/rooms", "no.such.token", 401}, "no route": {"/nowhere", "", 404}, "a wrong method": {"/limits/guard", "", 405}} {
+		w := newWorld(t, func(c *Config) {
+			c.Gate = gateOf(t, "rules: [{name: address, action: api, scope: ip, rate: 0, burst: 3}]")
+		})
+		for i := range 5 {
+			method, want := http.MethodGet, call.status
+			if want == 405 {
+				method = http.MethodPut
+			}
+			if i >= 3 {
+				want = 429
+			}
+			if res, body := w.call(method, call.path, call.token, ""); res.StatusCode != want {
+				t.Errorf("%s, call %d: %d %v, want %d", name, i, res.StatusCode, body, want)
+			}
+		}
+	}
+}

@@ -18,6 +18,9 @@ type route struct {
 	handle  func(w http.ResponseWriter, r *http.Request, c call)
 }
 
+// name is what rules call the route, "" where there is none.
+func (rt *route) name() string { return strings.TrimSpace(rt.method + " " + rt.pattern) }
+
 // spared tells whether no rule is asked about a call: an admin's about the limits, since no rule may keep its author from
 // mending it. A check spends for others and is asked as any call.
 func (rt *route) spared(c caller) bool {
@@ -85,11 +88,16 @@ func (a *API) guard(rt route) http.Handler {
 				return
 			}
 		}
-		var err *protocol.Error
-		if c.caller, err = a.authenticate(r); err == nil {
-			var done func()
-			done, err = a.spend(r, c.caller, rt)
-			defer done() // a panic gives its slots back as well
+		var bad *protocol.Error
+		c.caller, bad = a.authenticate(r)
+		if bad != nil && bad.Reason != protocol.ReasonUnauthenticated { // no verdict: nobody pays for it
+			a.refuse(w, r, bad)
+			return
+		}
+		done, err := a.spend(r, c.caller, rt) // a bad token costs its address
+		defer done()                          // a panic gives its slots back as well
+		if err == nil {
+			err = bad
 		}
 		if err == nil && !rt.may(c.caller, c.room) {
 			err = &protocol.Error{Reason: protocol.ReasonForbidden}
@@ -107,6 +115,12 @@ func (a *API) guard(rt route) http.Handler {
 
 // unknown answers what no route matches: 405 with the methods that would, else 404.
 func (a *API) unknown(w http.ResponseWriter, r *http.Request, known func(*http.Request) (http.Handler, string)) {
+	done, err := a.spend(r, caller{}, route{})
+	defer done()
+	if err != nil {
+		a.refuse(w, r, err)
+		return
+	}
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete} {
 		other := *r
@@ -120,6 +134,6 @@ func (a *API) unknown(w http.ResponseWriter, r *http.Request, known func(*http.R
 		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	err := protocol.BadField("method", strings.Join(allowed, ", "), r.Method)
+	err = protocol.BadField("method", strings.Join(allowed, ", "), r.Method)
 	a.answer(w, r, protocol.Ack{Code: http.StatusMethodNotAllowed, Err: err})
 }
