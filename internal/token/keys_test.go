@@ -204,6 +204,21 @@ func TestSubjectsAsProvidersWriteThem(t *testing.T) {
 	}
 }
 
+func TestAClaimOfAnotherKindIsNamed(t *testing.T) {
+	a := authority(t, Config{})
+	for claim, value := range map[string]any{"sub": []string{"u"}, "name": 7, "role": []string{"admin"}, "jti": 1} {
+		claims := jwt.MapClaims{"sub": "u", "exp": time.Now().Add(time.Hour).Unix()}
+		claims[claim] = value
+		signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(secret))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Verify(signed); !errors.Is(err, ErrClaims) || !strings.HasSuffix(err.Error(), ": "+claim) {
+			t.Errorf("%s %v: %v", claim, value, err)
+		}
+	}
+}
+
 // written is a number as it is written.
 type written string
 

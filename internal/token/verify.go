@@ -1,8 +1,10 @@
 package token
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -84,9 +86,12 @@ func RetryAfter(err error) (time.Duration, bool) {
 // reason turns the parser's error into one of ours. t is nil where it could not be read.
 func (a *Authority) reason(t *jwt.Token, err error) error {
 	var unjudged *UnjudgedError
+	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &unjudged):
 		return unjudged
+	case t != nil && errors.As(err, &kind) && kind.Field != "":
+		return fmt.Errorf("%w: %s", ErrClaims, kind.Field[strings.LastIndexByte(kind.Field, '.')+1:])
 	case errors.Is(err, errSubject):
 		return fmt.Errorf("%w: sub", ErrClaims)
 	case errors.Is(err, jwt.ErrTokenExpired):
