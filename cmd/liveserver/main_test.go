@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"liveroom/internal/token"
 )
 
 // asMain makes the test binary behave as the server, so that tests can kill a real process.
@@ -87,9 +89,12 @@ func (s *server) readAddresses(t *testing.T, stdout *lines, done <-chan struct{}
 	})
 }
 
-// tokenFor signs a token with the server's own subcommand.
+// tokenFor signs a token with the server's own subcommand, for a server that runs in dir or is yet to.
 func tokenFor(t *testing.T, dir string, args ...string) string {
 	t.Helper()
+	if _, err := token.Secret(dir); err != nil {
+		t.Fatal(err)
+	}
 	out, errs := &lines{}, &lines{}
 	if err := run(t.Context(), append([]string{"token", "-data-dir", dir}, args...), out, errs, nil); err != nil {
 		t.Fatal(err)
