@@ -182,10 +182,10 @@ func (r *reader) read(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if ok {
+		if ok && got.Seq > r.known {
 			r.take(got)
 		}
-		r.known = last
+		r.known = max(last, got.Seq) // it may have come since
 	}
 	for r.known < last {
 		if err := r.readOn(ctx, last); err != nil {

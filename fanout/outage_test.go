@@ -275,7 +275,7 @@ func TestBrokerRestart(t *testing.T) {
 // CASES 20: what a slow handler loses is counted exactly, and gifts among it come from the ledger.
 func TestSlowHandlerLosesAndCounts(t *testing.T) {
 	f := open(t, Config{NodeID: "n1", DataDir: t.TempDir(), PendingMessages: 10, SweepEvery: never})
-	h := &slowHandler{listener: newListener(), hold: make(chan struct{})}
+	h := &slowHandler{listener: newListener(), hold: make(chan struct{}), busy: make(chan struct{}, 100)}
 	s, err := f.Subscribe(testContext(t), "demo", h)
 	if err != nil {
 		t.Fatal(err)
@@ -285,6 +285,9 @@ func TestSlowHandlerLosesAndCounts(t *testing.T) {
 	for i := range sent {
 		if err := f.PublishDanmaku("demo", fmt.Append(nil, i)); err != nil {
 			t.Fatal(err)
+		}
+		if i == 0 {
+			receive(t, h.busy) // from here on the queue frees no place
 		}
 	}
 	if err := f.live.Flush(); err != nil { // all 100 have reached the client
@@ -314,9 +317,11 @@ func TestSlowHandlerLosesAndCounts(t *testing.T) {
 type slowHandler struct {
 	*listener
 	hold chan struct{}
+	busy chan struct{}
 }
 
 func (h *slowHandler) Danmaku(event []byte) {
+	h.busy <- struct{}{}
 	<-h.hold
 	h.listener.Danmaku(event)
 }
