@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"time"
 
+	"liveroom/internal/admit"
 	"liveroom/limit"
 	"liveroom/protocol"
 )
@@ -26,7 +27,7 @@ func (r *Room) danmaku(now limit.Instant, p *policy, by *Speaker, req *protocol.
 	d := r.ask(now, by, limit.Danmaku, 1)
 	if d.Verdict > limit.Degrade {
 		by.user.unsay(by.place, mine, before)
-		return protocol.Refuse(req.ID, limited(protocol.ReasonRateLimited, d))
+		return protocol.Refuse(req.ID, admit.Error(protocol.ReasonRateLimited, d))
 	}
 	defer r.release(now, by, limit.Danmaku, 1)
 	if err := r.pace(by, req.Op, d); err != nil {
@@ -44,7 +45,7 @@ func (r *Room) danmaku(now limit.Instant, p *policy, by *Speaker, req *protocol.
 		if by.echo != nil {
 			by.echo.Hold(event) // the answer takes it along
 		}
-		return protocol.Ack{ID: req.ID, Code: protocol.Degraded, MID: m.MID, TS: m.TS, Err: limited(protocol.ReasonRoomBusy, d)}
+		return protocol.Ack{ID: req.ID, Code: protocol.Degraded, MID: m.MID, TS: m.TS, Err: admit.Error(protocol.ReasonRoomBusy, d)}
 	}
 	if err := r.hub.bus.PublishDanmaku(r.id, event); errors.Is(err, ErrForbidden) {
 		by.user.unsay(by.place, mine, before)

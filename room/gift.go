@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"liveroom/internal/admit"
 	"liveroom/limit"
 	"liveroom/protocol"
 )
@@ -31,7 +32,7 @@ func (r *Room) gift(ctx context.Context, now limit.Instant, by *Speaker, req *pr
 		defer r.release(now, by, limit.Gift, value)
 	}
 	if d.Verdict != limit.Allow { // half a gift is none
-		return protocol.Refuse(req.ID, limited(protocol.ReasonRateLimited, d))
+		return protocol.Refuse(req.ID, admit.Error(protocol.ReasonRateLimited, d))
 	}
 	if err := r.pace(by, req.Op, d); err != nil {
 		return protocol.Refuse(req.ID, err)

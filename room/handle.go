@@ -214,19 +214,3 @@ func (r *Room) request(by *Speaker, a limit.Action, cost int64) limit.Request {
 		Audience: r.Online(),
 	}
 }
-
-// limited renders a decision that did not allow everything.
-func limited(reason protocol.Reason, d limit.Decision) *protocol.Error {
-	err := &protocol.Error{Reason: reason, Scope: d.Scope.String(), Rule: d.Rule}
-	switch {
-	case d.Verdict == limit.Invalid:
-		return &protocol.Error{Reason: protocol.ReasonInternal}
-	case d.Unavailable: // the rule would rather refuse than count by itself
-		err.Reason = protocol.ReasonUnavailable
-		err.RetryAfter = limit.Jitter(max(d.RetryAfter, laterRetry))
-	case d.RetryAfter == limit.Never: // no time helps, so none is told
-	case d.RetryAfter > 0:
-		err.RetryAfter = limit.Jitter(d.RetryAfter)
-	}
-	return err
-}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 
+	"liveroom/internal/admit"
 	"liveroom/limit"
 	"liveroom/protocol"
 )
@@ -59,6 +60,9 @@ func refusal(err *protocol.Error) *protocol.Refusal {
 	}
 	// Where the wait is short, as for a room of thousands, all would come back within the same few milliseconds.
 	spread := openRetry + rand.N(openRetry)
+	if err.Reason != protocol.ReasonRateLimited { // no rule refused: it could not be judged, or there is no place
+		return &protocol.Refusal{Code: protocol.CloseOverloaded, Reconnect: max(err.RetryAfter, spread), Detail: string(err.Reason)}
+	}
 	return &protocol.Refusal{
 		Code: protocol.CloseOverloaded, Reconnect: max(err.RetryAfter, spread), Scope: err.Scope, Rule: err.Rule, Detail: err.Rule,
 	}
@@ -92,7 +96,7 @@ func (r *Room) admit(j *JoinRequest) (*Member, view, *protocol.Error) {
 			r.release(now, &by, limit.Join, 1)
 		}
 		h.unseat(u, p)
-		return nil, view{}, limited(protocol.ReasonRateLimited, d)
+		return nil, view{}, admit.Error(protocol.ReasonRateLimited, d)
 	}
 	m := &Member{
 		session: j.Session, room: r, user: u, place: p, conn: j.Conn, networks: j.Networks, addr: j.Addr, lang: j.Lang, descriptor: j.Order, deflates: j.Deflates,

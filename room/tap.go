@@ -1,6 +1,7 @@
 package room
 
 import (
+	"liveroom/internal/admit"
 	"liveroom/limit"
 	"liveroom/protocol"
 )
@@ -9,7 +10,7 @@ import (
 func (r *Room) tap(now limit.Instant, by *Speaker, req *protocol.Request) protocol.Ack {
 	d := r.ask(now, by, limit.Like, int64(req.Count))
 	if d.Verdict > limit.Degrade {
-		return protocol.Refuse(req.ID, limited(protocol.ReasonRateLimited, d))
+		return protocol.Refuse(req.ID, admit.Error(protocol.ReasonRateLimited, d))
 	}
 	defer r.release(now, by, limit.Like, int64(req.Count))
 	if err := r.pace(by, req.Op, d); err != nil {
@@ -18,7 +19,7 @@ func (r *Room) tap(now limit.Instant, by *Speaker, req *protocol.Request) protoc
 	r.like(d.Counted)
 	ack := protocol.Ack{ID: req.ID, Code: protocol.OK, TS: r.hub.admittedAt(now, d)}
 	if d.Verdict == limit.Degrade {
-		ack.Code, ack.Counted, ack.Err = protocol.Degraded, int(d.Counted), limited(protocol.ReasonFolded, d)
+		ack.Code, ack.Counted, ack.Err = protocol.Degraded, int(d.Counted), admit.Error(protocol.ReasonFolded, d)
 		return ack
 	}
 	r.hub.cfg.Metrics.messages[protocol.ClassLike].Inc()

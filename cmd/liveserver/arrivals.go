@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"liveroom/conn"
+	"liveroom/internal/admit"
 	"liveroom/internal/config"
 	"liveroom/limit"
 	"liveroom/protocol"
@@ -97,7 +98,7 @@ func (a *arrivals) admit(addr netip.Addr) (in conn.Arrival, retry time.Duration,
 	default:
 		release()
 	}
-	return nil, limit.Jitter(d.RetryAfter), false
+	return nil, admit.Wait(d), false
 }
 
 // newRooms bounds how fast one network makes rooms that nobody has seen before. Its rule is not in the operator's set:
@@ -145,5 +146,5 @@ func (n *newRooms) admit(addr netip.Addr) *protocol.Error {
 	if d.Verdict == limit.Allow {
 		return nil
 	}
-	return &protocol.Error{Reason: protocol.ReasonRateLimited, Scope: d.Scope.String(), Rule: d.Rule, RetryAfter: limit.Jitter(d.RetryAfter)}
+	return admit.Error(protocol.ReasonRateLimited, d)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"liveroom/conn"
+	"liveroom/internal/admit"
 	"liveroom/limit"
 	"liveroom/protocol"
 	"liveroom/room"
@@ -73,9 +74,6 @@ func (m *frameMeter) spend(now limit.Instant, s *conn.Session) *protocol.Error {
 	if d.Verdict != limit.Reject {
 		return nil
 	}
-	err := &protocol.Error{Reason: protocol.ReasonRateLimited, Scope: d.Scope.String(), Rule: d.Rule}
-	if d.RetryAfter != limit.Never {
-		err.RetryAfter = limit.Jitter(d.RetryAfter)
-	}
+	err := admit.Error(protocol.ReasonRateLimited, d)
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"liveroom/internal/admit"
 	"liveroom/internal/recent"
 	"liveroom/internal/rulebook"
 	"liveroom/internal/token"
@@ -121,10 +122,7 @@ func (a *API) spend(r *http.Request, c caller, rt route) (done func(), refused *
 	d := a.gate.Decide(now, &q, all...)
 	if d.Verdict == limit.Reject {
 		release()
-		err := &protocol.Error{Reason: protocol.ReasonRateLimited, Scope: d.Scope.String(), Rule: d.Rule}
-		if d.RetryAfter != limit.Never {
-			err.RetryAfter = limit.Jitter(d.RetryAfter)
-		}
+		err := admit.Error(protocol.ReasonRateLimited, d)
 		return func() {}, err
 	}
 	done = func() {
@@ -132,7 +130,7 @@ func (a *API) spend(r *http.Request, c caller, rt route) (done func(), refused *
 		release()
 	}
 	if d.Verdict != limit.Allow { // no call of this API has a smaller form
-		return done, &protocol.Error{Reason: protocol.ReasonRateLimited, Scope: d.Scope.String(), Rule: d.Rule}
+		return done, admit.Error(protocol.ReasonRateLimited, d)
 	}
 	pace(r.Context(), d.Delay)
 	return done, nil
