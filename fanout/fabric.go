@@ -40,6 +40,9 @@ type Fabric struct {
 	parcels     *parcels
 	ledgerID    atomic.Pointer[string] // set with the streams
 	known       known
+	storeIs     atomic.Uint32                                 // a storeState
+	unanswered  atomic.Bool                                   // the last write was
+	volumeTold  atomic.Bool                                   // that the volume is nearly full
 	rules       atomic.Pointer[record]                        // the newest set that this node has met
 	revoker     atomic.Pointer[func(string, time.Time, bool)] // who is told what is revoked here
 	roads       *roads
@@ -56,6 +59,7 @@ type Fabric struct {
 	// The loops, and what asks them for a round.
 	loops        sync.WaitGroup
 	sweepSoon    wake
+	storeSoon    wake
 	careSoon     wake
 	announceSoon wake
 
@@ -83,7 +87,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Fabric, error) {
 		cfg: cfg, log: log, metrics: cfg.Metrics,
 		likes: newLikeBook(), totals: newTotals(), parcels: newParcels(), made: map[string]time.Time{},
 		subs: map[string]*Subscription{}, verbs: map[string]*answering{}, secrets: map[string]string{}, followers: map[string]*follower{}, roads: newRoads(cfg.NodeID),
-		sweepSoon: newWake(), careSoon: newWake(), announceSoon: newWake(),
+		sweepSoon: newWake(), storeSoon: newWake(), careSoon: newWake(), announceSoon: newWake(),
 		ended: make(chan struct{}), closing: make(chan struct{}),
 	}
 	if err := f.open(ctx); err != nil {
@@ -170,6 +174,8 @@ func (f *Fabric) run(opening context.Context) error {
 	f.loops.Go(func() { f.likeLoop(ctx) })
 	if f.server == nil {
 		f.loops.Go(func() { f.trySync(ctx) })
+	} else {
+		f.loops.Go(func() { f.keepStore(ctx) })
 	}
 	f.loops.Go(func() { every(ctx, f.cfg.ProbeEvery, nil, f.measureLedger) })
 	_ = settings.lookOnce(opening) // its loop looks again

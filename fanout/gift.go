@@ -50,6 +50,7 @@ func (f *Fabric) storeGift(ctx context.Context, room, id string, event []byte) (
 	m := &nats.Msg{Subject: giftSubject(room), Data: event}
 	// No second attempt: "no responders" means that nobody took it, and the client is told so at once.
 	ack, err := f.js.PublishMsg(ctx, m, jetstream.WithMsgID(id), jetstream.WithExpectStream(giftStream), jetstream.WithRetryAttempts(0))
+	f.wrote(err)
 	if err != nil {
 		return protocol.Receipt{}, fmt.Errorf("%w: %w", storeFailure(err), err)
 	}

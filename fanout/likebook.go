@@ -2,6 +2,7 @@ package fanout
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 )
@@ -108,6 +109,13 @@ func (b *likeBook) stored(inc increment, total int64) {
 	if total > 0 {
 		b.totals[inc.room] = max(b.totals[inc.room], total)
 	}
+}
+
+// known are the totals of rooms that were stored and not announced yet.
+func (b *likeBook) known() map[string]int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.totals)
 }
 
 // due returns the totals to announce and forgets them.

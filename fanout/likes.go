@@ -82,7 +82,7 @@ func (f *Fabric) likeLoop(ctx context.Context) {
 func (f *Fabric) flushLikes(ctx context.Context) error {
 	batch := f.likes.take(time.Now(), fmt.Sprintf("%s/%d", nodeKey(f.cfg.NodeID), f.incarnation))
 	defer func() { f.metrics.likes.Set(float64(f.likes.waiting())) }()
-	if !f.store.IsConnected() || f.storeUnsure(time.Now()) {
+	if !f.store.IsConnected() || f.refusing() || f.storeUnsure(time.Now()) {
 		f.likes.unsent(batch)
 		if len(batch) > 0 {
 			return ErrDisconnected

@@ -20,6 +20,7 @@ type Metrics struct {
 	nodes      prometheus.Gauge
 	giftBytes  prometheus.Gauge
 	giftLimit  prometheus.Gauge
+	volume     prometheus.Gauge
 	likes      prometheus.Gauge
 	sync       prometheus.Gauge
 	presence   prometheus.Counter
@@ -69,15 +70,17 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		forbidden:  vec("forbidden_total", "Publications and subscriptions that NATS has forbidden.", "operation", opPublish, opSubscribe),
 		asks:       vec("asks_total", "Questions to nodes.", "result", askResults[:]...),
 		answers:    vec("answers_total", "Questions from nodes.", "result", "answered", faultFailed, faultBusy),
-		likes:      gauge("likes_unstored", "Likes that wait to be stored."),
-		sync:       gauge("sync_seconds", "How much longer the NATS servers took at start for a write to disk than for one to memory; 0: embedded, or not measured."),
+		volume: prometheus.NewGauge(prometheus.GaugeOpts{Name: "liveroom_data_volume_used_ratio",
+			Help: "Used part of the data directory's volume, 0 to 1; at 1 nothing is stored. 0 with NATS servers of others."}),
+		likes: gauge("likes_unstored", "Likes that wait to be stored."),
+		sync:  gauge("sync_seconds", "How much longer the NATS servers took at start for a write to disk than for one to memory; 0: embedded, or not measured."),
 	}
 	m.danmaku, m.control = m.received.WithLabelValues("danmaku"), m.received.WithLabelValues("control")
 	m.gift, m.like = m.received.WithLabelValues("gift"), m.received.WithLabelValues("like")
 	m.setting, m.pending = m.received.WithLabelValues("settings"), m.dropped.WithLabelValues("pending")
 	if reg != nil {
 		reg.MustRegister(m.received, m.dropped, m.gifts, m.giftTime, m.holes, m.connected, m.reconnects, m.deaf,
-			m.probe, m.nodes, m.giftBytes, m.giftLimit, m.likes, m.sync, m.presence, m.forbidden, m.asks, m.answers)
+			m.probe, m.nodes, m.giftBytes, m.giftLimit, m.volume, m.likes, m.sync, m.presence, m.forbidden, m.asks, m.answers)
 	}
 	return m
 }

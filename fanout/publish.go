@@ -40,6 +40,9 @@ func (f *Fabric) mayStore(road roadName) error {
 	if !f.store.IsConnected() {
 		return fmt.Errorf("%w: %w", ErrRefused, ErrDisconnected)
 	}
+	if f.refusing() {
+		return fmt.Errorf("%w: %w", ErrRefused, ErrStoreFull)
+	}
 	if err := f.roads.of(road).open(); err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +23,36 @@ const embeddedSync = 30 * time.Second
 type embedded struct {
 	*server.Server
 	lock *os.File // held while the server runs: two servers on one directory would destroy it
+
+	store server.JetStreamConfig // as it was started with
+}
+
+// fault is why the store takes no writes, nil when it does: nats-server keeps the first error of a write for good and
+// answers what comes after it with silence.
+func (e *embedded) fault() error {
+	if !e.JetStreamEnabled() {
+		return errStoreOff
+	}
+	if h := e.Healthz(&server.HealthzOptions{}); h != nil && h.Error != "" && strings.Contains(h.Error, "write error") {
+		return errors.New("fanout: " + h.Error)
+	}
+	return nil
+}
+
+var errStoreOff = errors.New("fanout: the embedded store has stopped")
+
+// reopen closes the streams and opens them again from what is on disk; the server and its connections stay. sync is false
+// where writes need not be on disk one by one.
+func (e *embedded) reopen(sync bool) error {
+	if err := e.ShutdownJetStream(); err != nil {
+		return fmt.Errorf("close the embedded store: %w", err)
+	}
+	store := e.store // EnableJetStream writes into its argument
+	store.SyncAlways = sync
+	if err := e.EnableJetStream(&store); err != nil {
+		return fmt.Errorf("open the embedded store: %w", err)
+	}
+	return nil
 }
 
 func startEmbedded(cfg Config, log *slog.Logger) (*embedded, error) {
@@ -33,22 +64,30 @@ func startEmbedded(cfg Config, log *slog.Logger) (*embedded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data directory %s is in use by another process or not writable: %w", cfg.DataDir, err)
 	}
+	store := server.JetStreamConfig{
+		StoreDir:     dir,
+		MaxStore:     cfg.GiftBytes + likesBytes + likeLogBytes + settingsBytes + nodesBytes + clusterBytes + rulesBytes + auditBytes + revokedBytes,
+		MaxMemory:    cfg.RecentBytes + 1<<20,
+		SyncAlways:   true,
+		SyncInterval: embeddedSync,
+		Strict:       true,
+	}
 	s, err := server.NewServer(&server.Options{
 		ServerName:             "liveroom-" + protocol.Token(cfg.NodeID),
 		DontListen:             true,
 		JetStream:              true,
-		StoreDir:               dir,
-		JetStreamMaxStore:      cfg.GiftBytes + likesBytes + likeLogBytes + settingsBytes + nodesBytes + clusterBytes + rulesBytes + auditBytes + revokedBytes,
-		JetStreamMaxMemory:     cfg.RecentBytes + 1<<20,
-		SyncAlways:             true,
-		SyncInterval:           embeddedSync,
+		StoreDir:               store.StoreDir,
+		JetStreamMaxStore:      store.MaxStore,
+		JetStreamMaxMemory:     store.MaxMemory,
+		SyncAlways:             store.SyncAlways,
+		SyncInterval:           store.SyncInterval,
 		NoSigs:                 true,
 		DisableJetStreamBanner: true,
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("configure embedded nats: %w", err), lock.Close())
 	}
-	e := &embedded{s, lock}
+	e := &embedded{s, lock, store}
 	l := &serverLog{log: log}
 	s.SetLoggerV2(l, false, false, false)
 	s.Start() // without a listener it returns as soon as the streams are recovered

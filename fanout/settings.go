@@ -42,6 +42,7 @@ func (f *Fabric) putSettings(ctx context.Context, room string, r record, revisio
 	defer cancel()
 	m := &nats.Msg{Subject: settingsSubject(room), Data: r.Data, Header: r.header()}
 	ack, err := f.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(revision), jetstream.WithRetryAttempts(0))
+	f.wrote(err)
 	switch {
 	case err == nil:
 		f.known.settings.meet(ack.Sequence)

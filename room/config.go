@@ -24,6 +24,8 @@ type Config struct {
 	Allowances func(room string, role protocol.Role) map[string]protocol.Allowance
 	// Elsewhere returns the sessions in a room on other nodes, asked every SweepEvery. Nil: there are none.
 	Elsewhere func(room string) int
+	// Storing returns nil while likes can be stored; with an error they are refused with try_later. It must not block. Nil: always.
+	Storing func() error
 	// Lag returns how late this node comes to what viewers send, measured lately. It is asked 40 times a second and must
 	// not block. While it is over 40 ms the node gives things up step by step. Nil: the node is never behind.
 	Lag func() time.Duration

@@ -8,6 +8,9 @@ import (
 
 // tap counts likes: all of them, or as many as the buckets have.
 func (r *Room) tap(now limit.Instant, by *Speaker, req *protocol.Request) protocol.Ack {
+	if storing := r.hub.cfg.Storing; storing != nil && storing() != nil { // a like that is answered 200 is kept
+		return protocol.Refuse(req.ID, later(req.Op, ""))
+	}
 	d := r.ask(now, by, limit.Like, int64(req.Count))
 	if d.Verdict > limit.Degrade {
 		return protocol.Refuse(req.ID, admit.Error(protocol.ReasonRateLimited, d))

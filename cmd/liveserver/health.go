@@ -17,6 +17,7 @@ import (
 const (
 	dependencyNATS  = "nats"
 	dependencyRedis = "redis"
+	dependencyStore = "store"
 )
 
 // dependency tells whether something that others run is there.
@@ -27,7 +28,7 @@ type dependency struct {
 
 // needs are all that this node can lose.
 func (n *node) needs() []dependency {
-	out := []dependency{{dependencyNATS, func() error { return n.fabric.Health().Err() }}, {dependencyRedis, n.quotas.away}}
+	out := []dependency{{dependencyNATS, func() error { return n.fabric.Health().Err() }}, {dependencyRedis, n.quotas.away}, {dependencyStore, func() error { return n.fabric.Storing() }}}
 	for _, name := range fanout.Followed() {
 		out = append(out, dependency{name, func() error { return n.fabric.Follows(name) }})
 	}

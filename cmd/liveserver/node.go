@@ -137,7 +137,7 @@ func (n *node) openRooms(ctx context.Context, seed *limit.Spec, reg *prometheus.
 		return err
 	}
 	n.hub, err = room.New(room.Config{
-		Bus: bus{n.fabric}, Gate: n.gate, Lag: n.lag.read, Shed: n.sockets.Shed, Verify: n.verify, Allowances: said.of, Elsewhere: n.fabric.Online,
+		Bus: bus{n.fabric}, Gate: n.gate, Lag: n.lag.read, Shed: n.sockets.Shed, Verify: n.verify, Allowances: said.of, Elsewhere: n.fabric.Online, Storing: n.fabric.Storing,
 		Gifts: n.cfg.Gifts, Node: n.cfg.NodeID, Log: n.log, Metrics: room.NewMetrics(reg),
 		AutoCreate: true, // whoever opens a room is asked by newRooms
 		GuestGifts: n.cfg.Auth.GuestGifts,

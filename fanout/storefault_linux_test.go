@@ -1,0 +1,130 @@
+package fanout
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// smallVolume mounts a volume of its own in memory, which can be filled.
+func smallVolume(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=16m"); err != nil {
+		t.Fatal("a volume to fill (needs the right to mount):", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error("unmount:", err)
+		}
+	})
+	return dir
+}
+
+// fill takes all space, and returns what gives it back.
+func fill(t *testing.T, dir string) (free func()) {
+	t.Helper()
+	name := filepath.Join(dir, "filler")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size := 1 << 20; size > 0; {
+		if _, err := f.Write(make([]byte, size)); err != nil {
+			size /= 2
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The volume is full once, with gifts, likes and settings under way: it is known, nothing is called stored that is not, and
+// all works again by itself when there is space. What was acknowledged is in the ledger then, and after a restart.
+func TestVolumeFull(t *testing.T) {
+	t.Parallel()
+	dir := smallVolume(t)
+	cfg := Config{NodeID: "n1", DataDir: dir, GiftBytes: 8 << 20}
+	f := openUnclosed(t, cfg)
+	ctx := testContext(t)
+	acked := map[uint64]string{}
+	n := 0
+	give := func() error {
+		n++
+		id := fmt.Sprint("g", n)
+		r, err := f.StoreGift(ctx, "demo", "u", id, append([]byte(id+" "), make([]byte, 2000)...))
+		if err == nil {
+			acked[r.Seq] = id
+		} else if !errors.Is(err, ErrRefused) && !errors.Is(err, ErrUnknown) {
+			t.Error("gift:", err)
+		}
+		return err
+	}
+	for range 10 {
+		if err := give(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.AddLikes("demo", 5); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "likes are stored", func() bool { total, err := f.Likes(ctx, "demo"); return err == nil && total == 5 })
+	for round := range 2 {
+		free := fill(t, dir)
+		if err := f.AddLikes("demo", 7); err != nil { // taken before anybody knows: kept
+			t.Fatal(err)
+		}
+		eventually(t, "the fault is known", func() bool { _ = give(); return f.Storing() != nil })
+		if used, ok := volumeUsed(dir); !ok || used < volumeFull || !f.volumeTold.Load() {
+			t.Errorf("used %v, %v; told %v", used, ok, f.volumeTold.Load())
+		}
+		if err := give(); !errors.Is(err, ErrRefused) {
+			t.Errorf("a gift while it is full: %v", err)
+		}
+		if _, err := f.PutSettings(ctx, "demo", []byte("title"), 0); !errors.Is(err, ErrRefused) {
+			t.Errorf("settings while it is full: %v", err)
+		}
+		free()
+		eventually(t, "gifts are stored again", func() bool { return give() == nil })
+		want := int64(5 + 7*(round+1))
+		eventually(t, "the likes are stored", func() bool { total, err := f.Likes(ctx, "demo"); return err == nil && total == want })
+		if _, err := f.PutSettings(ctx, fmt.Sprint("room", round), []byte("title"), 0); err != nil {
+			t.Error("settings:", err)
+		}
+	}
+	check := func(when string) {
+		t.Helper()
+		gifts, err := f.Gifts(ctx, "demo", 0, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		have := map[uint64]string{}
+		for _, g := range gifts {
+			var id string
+			_, _ = fmt.Sscan(string(g.Event), &id)
+			have[g.Seq] = id
+		}
+		for seq, id := range acked {
+			if have[seq] != id {
+				t.Errorf("%s: gift %d was acknowledged as %s and is %q", when, seq, id, have[seq])
+			}
+		}
+	}
+	check("after the recovery")
+	closeNow(t, f)
+	f = openUnclosed(t, cfg)
+	check("after a restart")
+	if total, err := f.Likes(ctx, "demo"); err != nil || total != 19 {
+		t.Errorf("likes %d, %v", total, err)
+	}
+	closeNow(t, f)
+}
