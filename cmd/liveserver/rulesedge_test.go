@@ -23,7 +23,7 @@ func TestNobodyLiftsEveryLimitByMistake(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{``, "rules"}, {`{}`, "rules"}, {`null`, "rules"}, {`{"rules":null}`, "rules"}, {`{"rules":[]}`, "rules"},
 		{"rules: [{name: a, action: danmaku, scope: user, rate: 1, burst: 1}]\n---\nrules: []\n", ""},
-		{odd, "rules[1].burst rules[0].role[0] rules[0].exempt.roles[0] rules[0].multiply.mod rules[1].scope rules[1].room"},
+		{odd, "rules[1].burst rules[0].role[0] rules[0].exempt.roles[0] rules[0].multiply.mod rules[1].scope rules[1].room rules[1].room"}, // who sends a frame is in no room, and none has that name
 	} {
 		for _, call := range []string{"PUT /limits/rules", "POST /limits/preview"} {
 			method, path, _ := strings.Cut(call, " ")

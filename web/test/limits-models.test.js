@@ -142,6 +142,9 @@ test("checks name the field, as the server does", () => {
   assert.deepEqual(faults({ multiply: { host: 0 }, grace: "3s" }), ["multiply.host range", "grace grace"]);
   assert.deepEqual(faults({ algorithm: "sliding_window", burst: undefined, rate: 0 }), ["rate range"]);
   assert.deepEqual(faults({ algorithm: "concurrency", rate: undefined, burst: 4, per: "1m" }), []);
+  const slots = { algorithm: "concurrency", rate: undefined, burst: 2000, multiply: undefined };
+  assert.deepEqual(faults({ ...slots, scope: "net", action: "connect" }), [], "sockets held are one count");
+  assert.deepEqual(faults({ ...slots, scope: "key", action: "api" }), ["burst range"]);
   assert.deepEqual(check([seat(), seat()].map(tidy)).map((f) => [f.index, f.code]), [[1, "taken"]]);
   const tiers = check([tidy({ ...room(), tiers: [{ below: 100, rate: 1, burst: 1 }, { below: 50, rate: 1, burst: 1 }, { below: 5, rate: 1, burst: 0 }] })]);
   assert.deepEqual(tiers.map((f) => `${f.field} ${f.code}`), ["tiers[1].below tierOrder", "tiers[2].burst range", "tiers[2].below lastTier"]);

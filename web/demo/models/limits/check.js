@@ -1,7 +1,7 @@
 // The server's checks of a set, as far as they cost nothing here. The server's own answer has the last word.
 
 import { parseDuration } from "./duration.js";
-import { ACTIONS, MAX, SCOPES, WINDOWS } from "./vocabulary.js";
+import { ACTIONS, LASTING, MAX, SCOPES, WINDOWS } from "./vocabulary.js";
 
 const NAME = /^[a-z0-9_-]{1,64}$/;
 const PREFIX = /^(\d{1,3}(\.\d{1,3}){3}\/\d{1,2}|[0-9a-f:.]*:[0-9a-f:.]*\/\d{1,3})$/i;
@@ -38,7 +38,7 @@ function checkNumbers(rule, say) {
     checkTiers(tiers, say);
   } else if (algorithm === "concurrency") {
     checkPer(rule.per, "per", say);
-    whole(rule.burst, "burst", 1, MAX.slots, say);
+    whole(rule.burst, "burst", 1, (rule.action ?? []).some((a) => LASTING.includes(a)) ? MAX.burst : MAX.slots, say);
   } else if (WINDOWS.includes(algorithm)) {
     whole(rule.rate, "rate", 1, MAX.rate, say);
     checkPer(rule.per, "per", say);
