@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"liveroom/internal/config"
+	"liveroom/internal/node"
 	"liveroom/internal/token"
 	"liveroom/protocol"
 )
@@ -21,16 +22,16 @@ const (
 )
 
 // announce prints where people find the server. A token stands in the fragment, which browsers keep to themselves.
-func announce(w io.Writer, cfg config.Config, ln *listeners, authority *token.Authority) error {
-	viewer := publicURL(cfg, ln.main.Addr())
-	admin := "http://" + reachable(ln.admin.Addr())
+func announce(w io.Writer, cfg config.Config, n *node.Node) error {
+	viewer := publicURL(cfg, n.Addr())
+	admin := "http://" + reachable(n.AdminAddr())
 	host, adminPage := viewer+"/host/"+printedRoom, admin+"/"
 	if withTokens(cfg.PrintTokens, w) {
-		hostToken, err := authority.Issue(token.Identity{User: "host", Name: "Host", Role: protocol.RoleHost, Rooms: []string{printedRoom}}, printedTTL)
+		hostToken, err := n.Tokens().Issue(token.Identity{User: "host", Name: "Host", Role: protocol.RoleHost, Rooms: []string{printedRoom}}, printedTTL)
 		if err != nil {
 			return err
 		}
-		adminToken, err := authority.Issue(token.Identity{User: "admin", Name: "Admin", Role: protocol.RoleAdmin}, printedTTL)
+		adminToken, err := n.Tokens().Issue(token.Identity{User: "admin", Name: "Admin", Role: protocol.RoleAdmin}, printedTTL)
 		if err != nil {
 			return err
 		}

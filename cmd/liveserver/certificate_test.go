@@ -1,21 +1,16 @@
 package main
 
 import (
-	"context"
 	"crypto/tls"
-	"net"
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/coder/websocket"
 
-	"liveroom/internal/config"
+	"liveroom/internal/certtest"
 )
 
 // serialOf is the serial of the certificate that a new handshake gets.
@@ -32,7 +27,7 @@ func serialOf(t *testing.T, addr string) int64 {
 // A renewed certificate is served after SIGHUP, sockets stay, and a broken one changes nothing but the log. SIGHUP ends no
 // process.
 func TestRenewedCertificateOnHangup(t *testing.T) {
-	cert, key, pool := certificate(t)
+	cert, key, pool := certtest.New(t)
 	p := startProcess(t, t.TempDir(), "-tls-cert", cert, "-tls-key", key)
 	browser := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	defer browser.CloseIdleConnections()
@@ -43,7 +38,7 @@ func TestRenewedCertificateOnHangup(t *testing.T) {
 	if got := serialOf(t, addr); got != 1 {
 		t.Fatalf("serial %d", got)
 	}
-	certify(t, cert, key, 2)
+	certtest.Renew(t, cert, key, 2)
 	p.signal(syscall.SIGHUP)
 	await(t, "new certificate", func() bool { return serialOf(t, addr) == 2 })
 	if err := os.WriteFile(cert, []byte("half a renewal"), 0o600); err != nil {
@@ -69,62 +64,4 @@ func TestHangupWithoutCertificate(t *testing.T) {
 	if e := c.ask("danmaku", `,"text":"still here"`); e.num("code") != 200 {
 		t.Fatalf("got %v", e)
 	}
-}
-
-// Files that change are noticed within a minute; a certificate whose key has not come yet is no reason to go without.
-func TestRenewedCertificateIsNoticed(t *testing.T) {
-	cert, key, _ := certificate(t)
-	synctest.Test(t, func(t *testing.T) {
-		logs := &lines{}
-		c, err := loadTLS(config.TLS{Cert: cert, Key: key}, newLogger(logs, config.Log{Level: "info"}, "n1"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		var watching sync.WaitGroup
-		watching.Go(func() { c.follow(ctx, nil) })
-		serial := func() int64 {
-			client, server := net.Pipe()
-			var both sync.WaitGroup
-			both.Go(func() { _ = tls.Server(server, c.config()).HandshakeContext(ctx) })
-			tc := tls.Client(client, &tls.Config{InsecureSkipVerify: true})
-			if err := tc.HandshakeContext(ctx); err != nil {
-				t.Fatal(err)
-			}
-			go client.Read(make([]byte, 4096)) // the server's last words
-			both.Wait()
-			client.Close()
-			server.Close()
-			return tc.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
-		}
-		old, err := os.ReadFile(key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		certify(t, cert, key, 2)
-		renewed, err := os.ReadFile(key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		put := func(b []byte) {
-			if err := os.WriteFile(key, b, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		put(old)
-		time.Sleep(time.Minute)
-		if got := serial(); got != 1 {
-			t.Fatalf("serial %d", got)
-		}
-		if n := strings.Count(logs.String(), "can't be used"); n != 1 {
-			t.Fatalf("%d lines in a minute: %s", n, logs)
-		}
-		put(renewed)
-		time.Sleep(time.Minute)
-		if got := serial(); got != 2 {
-			t.Fatalf("serial %d", got)
-		}
-		cancel()
-		watching.Wait()
-	})
 }

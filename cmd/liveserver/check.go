@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"log/slog"
 
 	"liveroom/internal/config"
+	"liveroom/internal/node"
 )
 
 // check reads everything a start would read and starts nothing.
@@ -14,13 +14,10 @@ func check(args []string, stdout io.Writer, environ []string) error {
 	if err != nil {
 		return err
 	}
-	rules, err := loadRules(cfg.Limits)
+	rules, err := node.Check(cfg)
 	if err != nil {
 		return err
 	}
-	if _, err := loadTLS(cfg.TLS, slog.New(slog.DiscardHandler)); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(stdout, "The configuration is valid: %d gifts, %d limit rules.\n", len(cfg.Gifts), len(rules.Rules))
+	_, err = fmt.Fprintf(stdout, "The configuration is valid: %d gifts, %d limit rules.\n", len(cfg.Gifts), rules)
 	return err
 }

@@ -6,8 +6,7 @@
 //	liveserver check -config F     validate a configuration without starting
 //	liveserver version             print what was built
 //
-// The one idea: this package wires and owns life and death, nothing else. It makes every part, hands each the narrow
-// interface it asks for, and takes them down in the reverse order. All behaviour lives in the parts.
+// The one idea: main reads what it is told, runs a node (internal/node) and decides nothing.
 //
 // Concurrency: [run] owns every goroutine it starts and returns after the last one ended. A second signal ends the
 // process at once.

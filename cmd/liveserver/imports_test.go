@@ -21,7 +21,8 @@ var edges = map[string]struct {
 	"liveroom/room":           {[]string{"liveroom/protocol", "liveroom/limit", "liveroom/internal/admit"}, "a room knows neither sockets nor NATS: both are handed to it as interfaces, so that it can be tested alone"},
 	"liveroom/conn":           {[]string{"liveroom/protocol", "liveroom/limit"}, "a socket knows neither rooms nor NATS: the lobby seats it"},
 	"liveroom/fanout":         {[]string{"liveroom/protocol", "liveroom/limit"}, "the bus carries rooms' messages and knows neither rooms nor sockets"},
-	"liveroom/internal/admit": {[]string{"liveroom/protocol", "liveroom/limit"}, "what a refusal is called is decided in one place that room and API share"},
+	"liveroom/internal/admit": {[]string{"liveroom/protocol", "liveroom/limit"}, "what comes in, and what a refusal is called, is decided below rooms, sockets and API, which all ask"},
+	"liveroom/cmd/liveserver": {[]string{"liveroom/protocol", "liveroom/internal/config", "liveroom/internal/node", "liveroom/internal/token"}, "main decides nothing: it reads what it is told and runs a node; parts are plugged together in internal/node"},
 	"liveroom/web":            {nil, "web only embeds files"},
 	"liveroom/loadtest":       {[]string{"liveroom/protocol"}, "the load generator is a black box: what it measures must not be what it imports"},
 }
@@ -54,6 +55,9 @@ func TestImports(t *testing.T) {
 			}
 			if strings.HasPrefix(imported, "liveroom/internal/") && !strings.HasPrefix(p.ImportPath, "liveroom/internal/") && p.ImportPath != "liveroom/cmd/liveserver" && imported != "liveroom/internal/admit" {
 				t.Errorf("%s imports %s: internal serves cmd/liveserver alone, but for the wording of refusals", p.ImportPath, imported)
+			}
+			if imported == "liveroom/internal/node" && p.ImportPath != "liveroom/cmd/liveserver" {
+				t.Errorf("%s imports %s: a node is on top of all parts, and none of them knows of it", p.ImportPath, imported)
 			}
 			if strings.HasPrefix(imported, "liveroom/cmd/") {
 				t.Errorf("%s imports %s: a command wires and is wired into nothing", p.ImportPath, imported)

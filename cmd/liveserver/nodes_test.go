@@ -8,7 +8,6 @@ import (
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
-	"liveroom/internal/config"
 	"liveroom/internal/redistest"
 )
 
@@ -28,21 +27,6 @@ func natsServer(t *testing.T) string {
 		t.Fatal("the NATS server is not ready")
 	}
 	return s.ClientURL()
-}
-
-func TestNodeIDs(t *testing.T) {
-	for _, tc := range []struct {
-		cfg        config.Config
-		begin, end string
-	}{
-		{config.Config{NodeID: "mine", NATS: []string{"nats://h"}}, "mine", "mine"},
-		{config.Config{NATS: []string{"nats://h"}, Addr: ":8082"}, "", "-8082"},
-		{config.Config{NATS: []string{config.NATSEmbedded}, Addr: ":8082"}, strings.TrimSuffix(nodeID(config.Config{NATS: []string{"nats://h"}, Addr: ":1"}), "-1"), ""},
-	} {
-		if id := nodeID(tc.cfg); !strings.HasPrefix(id, tc.begin) || !strings.HasSuffix(id, tc.end) || len(id) == 0 {
-			t.Errorf("%+v: %q", tc.cfg, id)
-		}
-	}
 }
 
 func TestUnreachableNATSIsNamed(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+
+	"liveroom/internal/node"
 )
 
 // ask sends a request to the operators' listener and returns the status.
@@ -119,7 +121,7 @@ func TestWhatIsWrongWithTheCommandLineIsASentence(t *testing.T) {
 	}
 	for _, flag := range []string{"-version", "--version", "version"} {
 		out := &lines{}
-		if err := run(t.Context(), []string{flag}, out, out, nil); err != nil || strings.TrimSpace(out.String()) != version() {
+		if err := run(t.Context(), []string{flag}, out, out, nil); err != nil || strings.TrimSpace(out.String()) != node.Version() {
 			t.Errorf("%s: %q, %v", flag, out, err)
 		}
 	}

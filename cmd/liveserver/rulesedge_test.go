@@ -1,16 +1,10 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
-
-	"liveroom/protocol"
 )
 
 // TestNobodyLiftsEveryLimitByMistake: an empty body, a key forgotten or a second document is refused with its fault, and the
@@ -78,21 +72,4 @@ func TestACheckNamesWhoPays(t *testing.T) {
 	if res := s.call(t, http.MethodGet, "/limits/versions?before=1", s.adminToken, ""); res.status != 200 || res.body["versions"] == nil {
 		t.Errorf("the page after the last: %v", res)
 	}
-}
-
-// TestOneReplayAtATime: a replay takes seconds of a core, so that a second waits for it, and not for long.
-func TestOneReplayAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := &node{replaying: make(chan struct{}, 1)}
-		n.replaying <- struct{}{}
-		began := time.Now()
-		_, err := n.replay(context.Background(), nil, nil)
-		var busy *protocol.Error
-		if !errors.As(err, &busy) || busy.Reason != protocol.ReasonTryLater || busy.RetryAfter < replayPatience {
-			t.Errorf("%v", err)
-		}
-		if waited := time.Since(began); waited != replayPatience {
-			t.Errorf("waited %v", waited)
-		}
-	})
 }

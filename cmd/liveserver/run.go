@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"liveroom/internal/config"
+	"liveroom/internal/node"
 )
 
 // run is the whole program. It returns when the subcommand is done, which for serve is after ctx ended or a signal
@@ -30,7 +31,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 	case "check":
 		err = check(args, stdout, environ)
 	case "version":
-		_, err = fmt.Fprintln(stdout, version())
+		_, err = fmt.Fprintln(stdout, node.Version())
 	case "help":
 		err = config.ErrHelp
 	default:

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"liveroom/internal/config"
+	"liveroom/internal/node"
 )
 
 // serve runs a node until ctx ends or a signal comes, and then drains it.
@@ -14,17 +15,18 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer, environ
 	if err != nil {
 		return err
 	}
-	cfg.NodeID = nodeID(cfg)
+	cfg.NodeID = node.ID(cfg)
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 
-	n, err := start(ctx, cfg, newLogger(stderr, cfg.Log, cfg.NodeID))
+	log := newLogger(stderr, cfg.Log, cfg.NodeID)
+	n, err := node.Start(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
-	if err := announce(stdout, cfg, n.ln, n.tokens); err != nil {
-		n.log.Warn("addresses not printed", "err", err)
+	if err := announce(stdout, cfg, n); err != nil {
+		log.Warn("addresses not printed", "err", err)
 	}
-	failed := n.wait(ctx)
-	return cmp.Or(failed, n.drain())
+	failed := n.Wait(ctx)
+	return cmp.Or(failed, n.Close())
 }

@@ -1,0 +1,91 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"liveroom/fanout"
+	"liveroom/internal/api"
+	"liveroom/protocol"
+	"liveroom/room"
+)
+
+// bus lets rooms speak to the fabric: the same calls, with the errors of the one turned into those of the other.
+type bus struct{ *fanout.Fabric }
+
+var _ room.Bus = bus{}
+
+// Subscribe implements [room.Publisher].
+func (b bus) Subscribe(ctx context.Context, id string, feed room.Feed) (o room.Opening, stop func(), err error) {
+	sub, err := b.Fabric.Subscribe(ctx, id, feed)
+	if err != nil {
+		return o, nil, err
+	}
+	return room.Opening(sub.Opening()), sub.Close, nil
+}
+
+// PublishDanmaku implements [room.Publisher].
+func (b bus) PublishDanmaku(id string, event []byte) error {
+	return busError(b.Fabric.PublishDanmaku(id, event))
+}
+
+// PublishControl implements [room.Publisher].
+func (b bus) PublishControl(id string, message []byte) error {
+	return busError(b.Fabric.PublishControl(id, message))
+}
+
+// StoreGift implements [room.Ledger].
+func (b bus) StoreGift(ctx context.Context, id, user, request string, event []byte) (protocol.Receipt, error) {
+	receipt, err := b.Fabric.StoreGift(ctx, id, user, request, event)
+	return receipt, busError(err)
+}
+
+// Recent implements [room.Archive].
+func (b bus) Recent(ctx context.Context, id string, limit int) ([][]byte, error) {
+	recent, err := b.Fabric.Recent(ctx, id, limit)
+	if err != nil {
+		return nil, err
+	}
+	events := make([][]byte, len(recent))
+	for i, r := range recent {
+		events[i] = r.Event
+	}
+	return events, nil
+}
+
+// PutSettings implements [room.SettingsStore].
+func (b bus) PutSettings(ctx context.Context, id string, value []byte, revision uint64) (uint64, error) {
+	next, err := b.Fabric.PutSettings(ctx, id, value, revision)
+	return next, busError(err)
+}
+
+// auditTrail lets the API read what the fabric keeps.
+type auditTrail struct{ *fanout.Fabric }
+
+var _ api.Audit = auditTrail{}
+
+// AuditOf implements [api.Audit].
+func (t auditTrail) AuditOf(ctx context.Context, id string, before uint64, limit int) ([]api.Audited, error) {
+	kept, err := t.Fabric.AuditOf(ctx, id, before, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]api.Audited, len(kept))
+	for i, k := range kept {
+		out[i] = api.Audited{Seq: k.Seq, Entry: k.Entry}
+	}
+	return out, nil
+}
+
+func busError(err error) error {
+	switch {
+	case errors.Is(err, fanout.ErrForbidden):
+		return fmt.Errorf("%w: %w: %w", room.ErrRefused, room.ErrForbidden, err)
+	case errors.Is(err, fanout.ErrRefused), errors.Is(err, fanout.ErrDisconnected), errors.Is(err, fanout.ErrClosed):
+		return fmt.Errorf("%w: %w", room.ErrRefused, err)
+	case errors.Is(err, fanout.ErrConflict):
+		return fmt.Errorf("%w: %w", room.ErrConflict, err)
+	}
+	return err
+}

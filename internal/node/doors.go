@@ -1,0 +1,108 @@
+package node
+
+import (
+	"crypto/tls"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"liveroom/conn"
+	"liveroom/internal/admit"
+	"liveroom/internal/api"
+	"liveroom/internal/site"
+	"liveroom/limit"
+	"liveroom/protocol"
+	"liveroom/room"
+	"liveroom/web"
+)
+
+// maxPongTimeout is how long a ping may stay without an answer; never longer than the heartbeat itself.
+const maxPongTimeout = 10 * time.Second
+
+// newcomers tells whether this node takes sockets now: not while it is behind in all else, and not without memory to spare.
+func (n *Node) newcomers() func() (retry time.Duration, ok bool) {
+	memory := admit.NewHeadroom(uint64(n.cfg.Sessions.MaxMemory) << 20)
+	return func() (time.Duration, bool) {
+		if retry, ok := n.hub.Newcomers(); !ok {
+			return retry, false
+		}
+		return memory.Ready()
+	}
+}
+
+// openDoors makes what people come in by: sockets, pages, API.
+func (n *Node) openDoors(certificate *tls.Config, reg *prometheus.Registry) error {
+	pages, err := site.New(web.Demo(), web.Client(), n.cfg.AllowedOrigins())
+	if err != nil {
+		return err
+	}
+	clientAddr := func(r *http.Request) netip.Addr { return limit.ClientAddr(r, n.cfg.TrustedProxies) }
+	arrivals := admit.NewArrivals(n.gate)
+	created, err := admit.LimitNewRooms(n.gate.Now, n.cfg.Rooms.AutoCreate, int64(n.cfg.Rooms.CreateRate))
+	if err != nil {
+		return err
+	}
+	n.acceptor, err = conn.NewAcceptor(conn.Config{
+		Origins: n.cfg.AllowedOrigins(), MaxSessions: n.cfg.Sessions.Max,
+		HelloTimeout: n.cfg.Sessions.HelloTimeout, Heartbeat: n.cfg.Sessions.Heartbeat, WriteTimeout: n.cfg.Sessions.WriteTimeout,
+		PongTimeout: min(maxPongTimeout, n.cfg.Sessions.Heartbeat), ClientAddr: clientAddr, Ready: n.newcomers(), Admit: admitting(arrivals), Meter: meter{admit.NewFrames(n.gate, reg)},
+		Deflate: n.deflates(), Metrics: n.sockets, Logger: n.log,
+	}, &lobby{tokens: n.tokens, hub: n.hub, guests: n.cfg.Auth.Guests, created: created})
+	if err != nil {
+		return err
+	}
+	var nodes api.Nodes
+	if !n.cfg.Embedded() {
+		nodes = n.askNodes
+	}
+	calls := api.New(api.Config{
+		Hub: n.hub, Ledger: n.fabric, Audit: auditTrail{n.fabric}, Revoker: n.fabric, Tokens: n.tokens, Gate: n.gate, ClientAddr: clientAddr, Create: created.Admit,
+		Origins: n.cfg.AllowedOrigins(), Guests: n.cfg.Auth.Guests, Book: n.book, Preview: n.preview, Guard: func() any { return n.guard.Watching() }, Recent: n.recentTraffic, Networks: arrivals.Acquire,
+		Nodes: nodes, Log: n.log,
+	})
+	if err := n.answerNodes(calls); err != nil {
+		return err
+	}
+	n.main = viewerServer(pages, calls, n.acceptor, certificate, n.log)
+	n.admin = adminServer(n.cfg, pages, calls, n.health, reg, n.log)
+	return nil
+}
+
+// admitting lets sockets in by their addresses.
+func admitting(a *admit.Arrivals) func(netip.Addr) (conn.Arrival, time.Duration, bool) {
+	return func(addr netip.Addr) (conn.Arrival, time.Duration, bool) {
+		in, retry, ok := a.Admit(addr)
+		if !ok {
+			return nil, retry, false
+		}
+		return in, 0, true
+	}
+}
+
+// meter spends sockets' frames, and knows who they are of as soon as a room does.
+type meter struct{ frames *admit.Frames }
+
+var _ conn.Meter = meter{}
+
+// Frame implements [conn.Meter].
+func (m meter) Frame(s *conn.Session) (*protocol.Error, *protocol.Refusal) {
+	if seated, ok := s.Seat().(*room.Member); ok {
+		who := seated.Who()
+		return m.frames.Spend(s, who.User, who.Role)
+	}
+	return m.frames.Spend(s, "", "")
+}
+
+// keepDoors puts a doorkeeper before each server. Everything else that needs descriptors from the start is open by now.
+func (n *Node) keepDoors(reg *prometheus.Registry) {
+	a := admit.Allot()
+	a.Tell(n.log, n.cfg.Sessions.Max)
+	refused := admit.RefusedConnections(reg)
+	viewers := admit.NewDoorkeeper(n.ln.main, a.Viewers, "main", refused, n.log)
+	viewers.Among(n.acceptor.Sockets, n.cfg.TrustedProxies)
+	operators := admit.NewDoorkeeper(n.ln.admin, a.Admin, "admin", refused, n.log)
+	n.ln.main, n.main.ConnState = viewers, viewers.Track
+	n.ln.admin, n.admin.ConnState = operators, operators.Track
+}

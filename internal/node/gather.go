@@ -1,0 +1,80 @@
+package node
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"liveroom/internal/api"
+	"liveroom/internal/preview"
+)
+
+// verbTraffic asks another node for what its recorder knows of a time.
+const verbTraffic = "traffic"
+
+// gatherPatience bounds the wait for other nodes. A node that says nothing is left out.
+const gatherPatience = 2 * time.Second
+
+var errNoTime = errors.New("want two instants")
+
+// tellTraffic answers other nodes with this one's recording.
+func (n *Node) tellTraffic(_ context.Context, _ string, payload []byte) ([]byte, error) {
+	if len(payload) != 16 {
+		return nil, errNoTime
+	}
+	from, to := int64(binary.BigEndian.Uint64(payload)), int64(binary.BigEndian.Uint64(payload[8:]))
+	return n.recorder.Between(time.Unix(0, from), time.Unix(0, to)).MarshalBinary()
+}
+
+// traffic is a [preview.Source] over all nodes, as far as they answer; this one always does.
+func (n *Node) traffic(ctx context.Context, from, to time.Time) (*preview.Recording, error) {
+	all := []*preview.Recording{n.recorder.Between(from, to)}
+	var span [16]byte
+	binary.BigEndian.PutUint64(span[:], uint64(from.UnixNano()))
+	binary.BigEndian.PutUint64(span[8:], uint64(to.UnixNano()))
+	others := n.others(ctx, verbTraffic, span[:])
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		r, err := preview.Decode(others[name])
+		if err != nil {
+			n.log.Warn("another node's traffic can't be read", "node", name, "err", err)
+			continue
+		}
+		all = append(all, r)
+	}
+	return preview.Merge(all...)
+}
+
+// others asks every other node, and returns what answered in time.
+func (n *Node) others(ctx context.Context, verb string, payload []byte) map[string][]byte {
+	if n.fabric.NodeCount() < 2 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, gatherPatience)
+	defer cancel()
+	answers, err := n.fabric.AskOthers(ctx, verb, payload)
+	if err != nil {
+		n.log.Warn("not all nodes answer", "verb", verb, "err", err)
+	}
+	return answers
+}
+
+// askNodes is the API's way to the other nodes.
+func (n *Node) askNodes(ctx context.Context, question api.Question, about string) [][]byte {
+	return slices.Collect(maps.Values(n.others(ctx, apiVerbs[question], []byte(about))))
+}
+
+var apiVerbs = [...]string{api.AskRooms: "rooms", api.AskRoom: "room", api.AskTraffic: "recent"}
+
+// answerNodes answers what the other nodes ask.
+func (n *Node) answerNodes(calls *api.API) error {
+	err := n.fabric.Answer(verbTraffic, n.tellTraffic)
+	for question, verb := range apiVerbs {
+		err = errors.Join(err, n.fabric.Answer(verb, func(_ context.Context, _ string, about []byte) ([]byte, error) {
+			return calls.Tell(api.Question(question), string(about))
+		}))
+	}
+	return err
+}

@@ -1,0 +1,119 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"liveroom/fanout"
+)
+
+// What a node can lose and go on serving, and beside these what it follows, see [fanout.Followed]. NATS inside the process is
+// lost together with the data directory's disk.
+const (
+	dependencyNATS  = "nats"
+	dependencyRedis = "redis"
+	dependencyStore = "store"
+)
+
+// dependency tells whether something that others run is there.
+type dependency struct {
+	name string
+	err  func() error // nil when it is
+}
+
+// needs are all that this node can lose.
+func (n *Node) needs() []dependency {
+	out := []dependency{{dependencyNATS, func() error { return n.fabric.Health().Err() }}, {dependencyRedis, n.quotas.away}, {dependencyStore, func() error { return n.fabric.Storing() }}}
+	for _, name := range fanout.Followed() {
+		out = append(out, dependency{name, func() error { return n.fabric.Follows(name) }})
+	}
+	return out
+}
+
+// health answers whether this node lives, and whether it wants traffic.
+type health struct {
+	node     string
+	needs    []dependency
+	draining atomic.Bool
+	seconds  *prometheus.CounterVec // served without a dependency
+}
+
+func newHealth(node string, reg prometheus.Registerer, needs ...dependency) *health {
+	h := &health{node: node, needs: needs, seconds: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "liveroom_degraded_seconds_total", Help: "Time served without a dependency.",
+	}, []string{"dependency"})}
+	reg.MustRegister(h.seconds)
+	for _, d := range needs {
+		h.seconds.WithLabelValues(d.name)
+	}
+	return h
+}
+
+// degradedEvery is how often the degraded time is counted, so that a metric shows it within a second.
+const degradedEvery = 500 * time.Millisecond
+
+// watch counts degraded time until ctx ends.
+func (h *health) watch(ctx context.Context) {
+	tick := time.NewTicker(degradedEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			for _, name := range h.away() {
+				h.seconds.WithLabelValues(name).Add(degradedEvery.Seconds())
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// away names the dependencies that do not work, never nil.
+func (h *health) away() []string {
+	out := []string{}
+	for _, d := range h.needs {
+		if d.err() != nil {
+			out = append(out, d.name)
+		}
+	}
+	return out
+}
+
+// readiness is the body of /readyz.
+type readiness struct {
+	Status   string   `json:"status"` // ok, degraded or draining
+	Node     string   `json:"node"`
+	Version  string   `json:"version"`
+	Degraded []string `json:"degraded"` // what is away while the node still serves
+}
+
+// register adds the health checks to the admin listener.
+func (h *health) register(mux *http.ServeMux) {
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		respond(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+	mux.HandleFunc("GET /readyz", h.ready)
+}
+
+func (h *health) ready(w http.ResponseWriter, _ *http.Request) {
+	out, status := readiness{Status: "ok", Node: h.node, Version: Version(), Degraded: h.away()}, http.StatusOK
+	if len(out.Degraded) > 0 {
+		out.Status = "degraded"
+	}
+	if h.draining.Load() {
+		out.Status, status = "draining", http.StatusServiceUnavailable
+	}
+	respond(w, status, out)
+}
+
+func respond(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the client went away: nobody is left to tell
+}

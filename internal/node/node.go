@@ -1,0 +1,185 @@
+package node
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"liveroom/conn"
+	"liveroom/fanout"
+	"liveroom/internal/admit"
+	"liveroom/internal/config"
+	"liveroom/internal/preview"
+	"liveroom/internal/rulebook"
+	"liveroom/internal/token"
+	"liveroom/limit"
+	"liveroom/room"
+)
+
+// Node is one running server: every part, in the order in which they were made.
+type Node struct {
+	// Fixed after start.
+	cfg       config.Config
+	log       *slog.Logger
+	ln        *listeners
+	tokens    *token.Authority
+	revoked   token.Revocations
+	unlearn   func() // ends the learning of what is revoked; nil before it began
+	gate      *limit.Gate
+	quotas    quotas
+	fabric    *fanout.Fabric
+	recorder  *preview.Recorder
+	lately    *lately
+	book      *rulebook.Book
+	guard     *preview.Guard
+	replaying chan struct{} // has one place, which the replay under way holds
+	lag       *admit.LagProbe
+	sockets   *conn.Metrics
+	hub       *room.Hub
+	acceptor  *conn.Acceptor
+	health    *health
+	main      *http.Server
+	admin     *http.Server
+
+	stop    context.CancelFunc // ends the background goroutines
+	running sync.WaitGroup     // servers and background goroutines
+	failed  chan error         // what a server ended with although nobody stopped it; one place per server
+}
+
+// Start makes every part and begins to serve; [Node.Wait] and [Node.Close] follow. On an error nothing is left behind.
+func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, err error) {
+	seed, err := loadRules(cfg.Limits)
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := loadTLS(cfg.TLS, log)
+	if err != nil {
+		return nil, err
+	}
+	if err := prepareDataDir(cfg.DataDir); err != nil {
+		return nil, err
+	}
+	n := &Node{cfg: cfg, log: log, failed: make(chan error, 2), replaying: make(chan struct{}, 1)}
+	background, stop := context.WithCancel(context.Background())
+	n.stop = stop
+	defer func() {
+		if err != nil {
+			n.abandon()
+		}
+	}()
+	if n.ln, err = listen(cfg); err != nil {
+		return nil, err
+	}
+	reg := newRegistry()
+	if err = n.joinNodes(ctx, reg); err != nil {
+		return nil, err
+	}
+	secret, err := n.sharedSecret(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if n.tokens, err = newAuthority(background, cfg, token.Config{Secret: secret, JWKSURL: cfg.Auth.JWKSURL, Revoked: &n.revoked}, log); err != nil {
+		return nil, err
+	}
+	if err = n.openRooms(ctx, seed, reg); err != nil {
+		return nil, err
+	}
+	if err = n.learnRevoked(ctx); err != nil {
+		return nil, err
+	}
+	if err = n.startGuard(background, reg); err != nil {
+		return nil, err
+	}
+	if err = n.openDoors(certificate.config(), reg); err != nil {
+		return nil, err
+	}
+	n.running.Go(func() { n.health.watch(background) })
+	n.running.Go(func() { keepMemoryLow(background) })
+	n.running.Go(func() { n.lately.watch(background, n, reg) })
+	n.running.Go(func() { certificate.watch(background) })
+	n.keepDoors(reg)
+	n.serveOn(n.main, n.ln.main, certificate != nil)
+	n.serveOn(n.admin, n.ln.admin, false)
+	return n, nil
+}
+
+// Check reads everything that a start would read and returns how many rules limit what.
+func Check(cfg config.Config) (rules int, err error) {
+	spec, err := loadRules(cfg.Limits)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := loadTLS(cfg.TLS, slog.New(slog.DiscardHandler)); err != nil {
+		return 0, err
+	}
+	return len(spec.Rules), nil
+}
+
+// Addr is where viewers come in, AdminAddr where operators do.
+func (n *Node) Addr() net.Addr      { return n.ln.main.Addr() }
+func (n *Node) AdminAddr() net.Addr { return n.ln.admin.Addr() }
+
+// Tokens signs and verifies.
+func (n *Node) Tokens() *token.Authority { return n.tokens }
+
+func newRegistry() *prometheus.Registry {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return reg
+}
+
+// openRooms makes what rooms need: the gate, the limits in force, the hub.
+func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, reg *prometheus.Registry) error {
+	rules, err := (&limit.Spec{Rules: seed.Rules}).Compile() // version 0, so that any version of the book follows it
+	if err != nil {
+		return err
+	}
+	n.gate = limit.NewGate(rules, limit.NewClock())
+	reg.MustRegister(newLimitMetrics(n.gate))
+	if err := n.watchTraffic(reg); err != nil {
+		return err
+	}
+	if err := n.shareQuotas(reg); err != nil {
+		return err
+	}
+	said := &allowances{gate: n.gate}
+	if err := n.openBook(ctx, seed, reg); err != nil {
+		return err
+	}
+	n.health = newHealth(n.cfg.NodeID, reg, n.needs()...)
+	n.sockets = conn.NewMetrics(reg)
+	if n.lag, err = admit.NewLagProbe(); err != nil {
+		return err
+	}
+	n.hub, err = room.New(room.Config{
+		Bus: bus{n.fabric}, Gate: n.gate, Lag: n.lag.Read, Shed: n.sockets.Shed, Verify: n.verify, Allowances: said.of, Elsewhere: n.fabric.Online, Storing: n.fabric.Storing,
+		Gifts: n.cfg.Gifts, Node: n.cfg.NodeID, Log: n.log, Metrics: room.NewMetrics(reg),
+		AutoCreate: true, // whoever opens a room is asked by newRooms
+		GuestGifts: n.cfg.Auth.GuestGifts,
+		MaxRooms:   n.cfg.Rooms.Max, MaxText: n.cfg.Rooms.TextGraphemes, Tick: n.cfg.Rooms.Tick, RoomIdle: n.cfg.Rooms.Idle,
+		Heartbeat:   n.cfg.Sessions.Heartbeat,
+		DeflateFrom: n.deflateFrom(),
+	})
+	if err != nil {
+		return err
+	}
+	n.fabric.Announce(n.audiences)
+	return nil
+}
+
+// audiences yields the rooms of this node for the others to count.
+func (n *Node) audiences() iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		for _, r := range n.hub.Rooms() {
+			if r.Here > 0 && !yield(r.ID, r.Here) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"liveroom/fanout"
+	"liveroom/internal/config"
+	"liveroom/protocol"
+)
+
+// joinNodes opens the fabric between nodes.
+func (n *Node) joinNodes(ctx context.Context, reg prometheus.Registerer) (err error) {
+	cfg := fanout.Config{NodeID: n.cfg.NodeID, DataDir: n.cfg.DataDir, Metrics: fanout.NewMetrics(reg)}
+	if n.cfg.Embedded() {
+		if n.fabric, err = fanout.Open(ctx, cfg, n.log); err != nil {
+			return config.Fault{Path: "data_dir", Allowed: "a directory that the embedded NATS server can use", Received: err.Error()}
+		}
+		return nil
+	}
+	cfg.URLs, cfg.Credentials = n.cfg.NATS, n.cfg.NATSFiles.Creds
+	if cfg.TLS, err = natsTLS(n.cfg.NATSFiles); err != nil {
+		return err
+	}
+	cfg.Shared = n.cfg.Redis != ""
+	n.fabric, err = fanout.Open(ctx, cfg, n.log)
+	switch {
+	case errors.Is(err, fanout.ErrNotShared):
+		return config.Fault{Path: "redis", Allowed: "one that all nodes on these NATS servers share, since there are several", Received: err.Error()}
+	case errors.Is(err, fanout.ErrNodeTaken):
+		return config.Fault{Path: "node_id", Allowed: "one that no other node on these NATS servers has", Received: err.Error()}
+	case errors.Is(err, fanout.ErrForbidden):
+		return config.Fault{Path: "nats", Allowed: "a user that may do what docs/runbook.md names", Received: err.Error()}
+	case err != nil:
+		return config.Fault{Path: "nats", Allowed: "servers that can be reached, with JetStream on", Received: err.Error()}
+	}
+	return nil
+}
+
+// natsTLS reads the files that prove one side to the other; nil when none is named.
+func natsTLS(files config.NATSFiles) (*tls.Config, error) {
+	if files.CA == "" && files.Cert == "" {
+		return nil, nil
+	}
+	out := &tls.Config{MinVersion: tls.VersionTLS12}
+	var err error
+	if out.RootCAs, err = roots("nats_ca", files.CA); err != nil {
+		return nil, err
+	}
+	if files.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
+		if err != nil {
+			return nil, config.Fault{Path: "nats_cert", Allowed: "a PEM certificate that belongs to nats_key", Received: err.Error()}
+		}
+		out.Certificates = []tls.Certificate{pair}
+	}
+	return out, nil
+}
+
+// roots reads certificates to check others against; nil, which stands for the system's, when no file is named.
+func roots(path, file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, config.Fault{Path: path, Allowed: "a file that can be read", Received: err.Error()}
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, config.Fault{Path: path, Allowed: "PEM certificates", Received: file + ", which holds none"}
+	}
+	return pool, nil
+}
+
+// ID is the configured one, else made of the host's name; of several nodes on one host each has its port.
+func ID(cfg config.Config) string {
+	if cfg.NodeID != "" {
+		return cfg.NodeID
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		name = "n1"
+	}
+	suffix := ""
+	if !cfg.Embedded() {
+		_, port, _ := net.SplitHostPort(cfg.Addr)
+		if port == "0" {
+			port = strconv.Itoa(os.Getpid())
+		}
+		suffix = "-" + port
+	}
+	id := strings.Map(func(r rune) rune {
+		if r < 128 && protocol.ValidRoom(string(r)) {
+			return r
+		}
+		return '-'
+	}, name)
+	return cmp.Or(id[:min(len(id), protocol.MaxIdentifier-len(suffix))], "n1") + suffix
+}
