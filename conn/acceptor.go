@@ -38,7 +38,7 @@ type Acceptor struct {
 	refused    atomic.Int64 // sockets that were upgraded to be told why not
 	kept       atomic.Int64 // bytes of half messages of sessions that rest, see maxKept
 	draining   atomic.Bool
-	originTold atomic.Int64 // when the last line about a refused page was written, Unix nanoseconds
+	originTold atomic.Int64 // when the last line about a refused page was written, by now; 0: never
 
 	running sync.WaitGroup // sessions and their writers
 	sweeper sync.WaitGroup // the sweeper and the poller

@@ -46,8 +46,8 @@ const originEvery = time.Minute
 // and whoever set it up looks here.
 func (a *Acceptor) refuseOrigin(w http.ResponseWriter, r *http.Request, origin string) {
 	a.cfg.Metrics.upgrades.origin.Add(1)
-	now := time.Now().UnixNano()
-	if last := a.originTold.Load(); now-last >= int64(originEvery) && a.originTold.CompareAndSwap(last, now) {
+	now := int64(a.now())
+	if last := a.originTold.Load(); (last == 0 || now-last >= int64(originEvery)) && a.originTold.CompareAndSwap(last, now) {
 		a.cfg.Logger.Warn("sockets of a page are refused: its origin is not the host that was asked; set public_url to what viewers type, or add the page's to origins",
 			"origin", origin, "host", r.Host)
 	}

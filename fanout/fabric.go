@@ -49,12 +49,12 @@ type Fabric struct {
 	connections atomic.Uint64 // losses and returns of connections
 	changed     atomic.Int64  // the last of them, nanoseconds after roads.began
 	presence    *follower
-	replicas    atomic.Int64          // of the streams, 0 before they are open
-	reopen      atomic.Int64          // the streams must be looked after: since when, Unix nanoseconds, 0 for no
-	raises      atomic.Uint64         // likes that this node has restored, for their ids
-	wanted      atomic.Bool           // somebody wants all of this node's rooms
-	running     atomic.Bool           // everything fixed is set
-	conflict    atomic.Pointer[error] // why this node must end
+	replicas    atomic.Int64              // of the streams, 0 before they are open
+	reopen      atomic.Pointer[time.Time] // the streams must be looked after: since when; nil: they need not
+	raises      atomic.Uint64             // likes that this node has restored, for their ids
+	wanted      atomic.Bool               // somebody wants all of this node's rooms
+	running     atomic.Bool               // everything fixed is set
+	conflict    atomic.Pointer[error]     // why this node must end
 
 	// The loops, and what asks them for a round.
 	loops        sync.WaitGroup

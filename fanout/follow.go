@@ -234,6 +234,15 @@ func (f *Fabric) streamInfo(ctx context.Context, stream string) (*jetstream.Stre
 	return s.CachedInfo(), nil
 }
 
+// storeNow is the clock of a stream's leader, by which ages of what it stored are told: this node's may be another one.
+func (f *Fabric) storeNow(ctx context.Context, stream string) (time.Time, error) {
+	info, err := f.streamInfo(ctx, stream)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return info.TimeStamp, nil
+}
+
 // leaderGet asks a stream's leader for one message.
 type leaderGet struct {
 	Seq  uint64 `json:"seq,omitempty"`

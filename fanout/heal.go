@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -107,7 +106,14 @@ func (f *Fabric) settleRaise(ctx context.Context, room, key string) (uint64, err
 		return 0, fmt.Errorf("likes of room %s: %w", room, err)
 	}
 	var r raise
-	if err := json.Unmarshal(e.Value(), &r); err == nil && !r.Done && time.Since(e.Created()) < raiseAge {
+	if err := json.Unmarshal(e.Value(), &r); err != nil || r.Done {
+		return e.Revision(), nil
+	}
+	now, err := f.storeNow(ctx, nodesStream)
+	if err != nil {
+		return 0, err
+	}
+	if now.Sub(e.Created()) < raiseAge {
 		if err := f.makeRaise(ctx, room, r); err != nil {
 			return 0, err
 		}

@@ -105,7 +105,7 @@ const storeSettles = 5 * time.Second
 // storeUnsure reports whether the streams may be gone: what was counted now would be taken for part of the loss.
 func (f *Fabric) storeUnsure(now time.Time) bool {
 	since := f.reopen.Load()
-	return since > 0 && now.Sub(time.Unix(0, since)) < storeSettles && !f.isClosed()
+	return since != nil && now.Sub(*since) < storeSettles && !f.isClosed()
 }
 
 // likeBatch is how many counters are written at once.

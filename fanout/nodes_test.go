@@ -193,12 +193,18 @@ func TestSettingsAreRenewed(t *testing.T) {
 		t.Fatal(err)
 	}
 	receive(t, l.settings)
-	f.renew(ctx, record{Subject: settingsSubject("demo"), Seq: rev, Time: time.Now().Add(-f.cfg.SettingsAge * 2 / 3), Data: []byte("title")})
+	stored, err := f.storedSettings(ctx, "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.renew(ctx, stored, stored.Time.Add(f.cfg.SettingsAge*2/3))
 	if got := receive(t, l.settings); got.payload != "title" || got.revision <= rev {
 		t.Errorf("%+v", got)
 	}
 	rev = s.revision.Load()
-	f.renew(ctx, record{Subject: settingsSubject("demo"), Seq: rev, Time: time.Now(), Data: []byte("title")})
+	if err := f.sweep(ctx); err != nil { // which asks the store for the time
+		t.Fatal(err)
+	}
 	if _, now, err := f.Settings(ctx, "demo"); err != nil || now != rev {
 		t.Errorf("young settings were renewed: %d, %v", now, err)
 	}

@@ -42,14 +42,15 @@ func notReady(err error) bool {
 
 // lookAfterStreams asks for care.
 func (f *Fabric) lookAfterStreams() {
-	f.reopen.Store(time.Now().UnixNano())
+	now := time.Now()
+	f.reopen.Store(&now)
 	f.careSoon.soon()
 }
 
 // care looks after the streams when they may be gone, or may have more replicas.
 func (f *Fabric) care(ctx context.Context) {
 	asked := f.reopen.Load()
-	if asked == 0 && !f.mayGrow() || !f.connected() {
+	if asked == nil && !f.mayGrow() || !f.connected() {
 		return
 	}
 	if err := f.restore(ctx); err != nil {
@@ -59,7 +60,7 @@ func (f *Fabric) care(ctx context.Context) {
 		}
 		return
 	}
-	if f.reopen.CompareAndSwap(asked, 0) {
+	if f.reopen.CompareAndSwap(asked, nil) {
 		f.sweepSoon.soon()
 	}
 }

@@ -57,9 +57,13 @@ func (f *Fabric) compare(ctx context.Context, subs []*Subscription) error {
 	if err := each(likesStream, likes, func(v *seen, r record) { v.likes, _ = parseTotal(r.Data) }); err != nil {
 		return err
 	}
-	err := each(settingsStream, settings, func(v *seen, r record) {
+	now, err := f.storeNow(ctx, settingsStream)
+	if err != nil {
+		return err
+	}
+	err = each(settingsStream, settings, func(v *seen, r record) {
 		v.revision = r.Seq
-		f.renew(ctx, r)
+		f.renew(ctx, r, now)
 	})
 	if err != nil {
 		return err
@@ -76,9 +80,9 @@ func (f *Fabric) compare(ctx context.Context, subs []*Subscription) error {
 	return f.healLikes(ctx, lost)
 }
 
-// renew writes settings of a room in use again before their age takes them away.
-func (f *Fabric) renew(ctx context.Context, r record) {
-	if time.Since(r.Time) < f.cfg.SettingsAge/2 {
+// renew writes settings of a room in use again before their age takes them away, which the store's clock tells.
+func (f *Fabric) renew(ctx context.Context, r record, now time.Time) {
+	if now.Sub(r.Time) < f.cfg.SettingsAge/2 {
 		return
 	}
 	room := r.Subject[strings.LastIndexByte(r.Subject, '.')+1:]
