@@ -42,7 +42,7 @@ func (h *Hub) Join(ctx context.Context, j JoinRequest) (*Member, *protocol.Refus
 		h.exit(r)
 		return nil, refusal(err)
 	}
-	m.expireAt(j.Who.Expires)
+	m.expireWithToken()
 	j.Session.Open(r.welcome(ctx, m, &j, v))
 	r.remember(ctx, &j.Who)
 	return m, nil

@@ -96,28 +96,27 @@ func (m *Member) refresh(req *protocol.Request) protocol.Ack {
 		return protocol.Refuse(req.ID, &protocol.Error{Reason: protocol.ReasonForbidden, Detail: "token: of another user"})
 	}
 	m.who.Store(&who)
-	m.expireAt(who.Expires)
+	m.expireWithToken()
 	return protocol.Ack{ID: req.ID, Code: protocol.OK, TS: cfg.Now().UnixMilli()}
 }
 
-// expireAt makes the session end with its token.
-func (m *Member) expireAt(at time.Time) {
+// expireWithToken makes the session end with its token, unless the member has left.
+func (m *Member) expireWithToken() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.expiry != nil {
 		m.expiry.Stop()
 		m.expiry = nil
 	}
-	if !at.IsZero() && !m.left.Load() {
+	if at := m.who.Load().Expires; !at.IsZero() && !m.left.Load() {
 		m.expiry = time.AfterFunc(at.Sub(m.room.hub.cfg.Now()), m.expire)
 	}
 }
 
 // expire closes the session unless its token was refreshed in this very moment.
 func (m *Member) expire() {
-	at := m.who.Load().Expires
-	if m.room.hub.cfg.Now().Before(at) { // also when the wall clock was set back meanwhile: the timer does not follow it
-		m.expireAt(at)
+	if m.room.hub.cfg.Now().Before(m.who.Load().Expires) { // also when the wall clock was set back meanwhile: the timer does not follow it
+		m.expireWithToken()
 		return
 	}
 	m.session.Close(protocol.Refusal{Code: protocol.CloseToken, Detail: "expired"})
@@ -131,7 +130,7 @@ func (m *Member) Leave() {
 	if m.left.Swap(true) {
 		return
 	}
-	m.expireAt(time.Time{})
+	m.expireWithToken() // which stops what runs
 	m.room.mu.Lock()
 	m.room.audience.remove(m)
 	m.room.countLocked()

@@ -2,6 +2,7 @@ package room
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,6 +42,46 @@ func TestTokensEndTheirSessions(t *testing.T) {
 		synctest.Wait()
 		if r := b.end(); r == nil || r.Code != protocol.CloseToken {
 			t.Fatalf("after the second token's time: want 4401, have %+v", r)
+		}
+		w.stop()
+	})
+}
+
+// TestTokensEndByTheServersClock: a wall clock that is set forward ends a session when the token's end is passed, within a
+// sweep, and one that is set back does not end it before.
+func TestTokensEndByTheServersClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var set atomic.Int64
+		now := func() time.Time { return time.Unix(0, time.Now().UnixNano()+set.Load()) }
+		w := newWorld(t, newMemoryBus(), func(c *Config) { c.Now, c.SweepEvery = now, time.Second })
+		for name, step := range map[string]time.Duration{"back": -time.Hour, "forward": 2 * time.Hour} {
+			set.Store(0)
+			time.Sleep(2 * time.Second)
+			v := w.join("demo", name, func(j *JoinRequest) { j.Who.Expires = now().Add(time.Hour) })
+			longer := w.join("demo", "longer than "+name, func(j *JoinRequest) { j.Who.Expires = now().Add(4 * time.Hour) })
+			left := w.join("demo", "left before "+name, func(j *JoinRequest) { j.Who.Expires = now().Add(time.Hour) })
+			left.Leave()
+			set.Store(int64(step))
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if ended := v.end() != nil; ended != (step > 0) {
+				t.Errorf("clock set %s: ended is %v", name, ended)
+			}
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			if ended := v.end() != nil; ended != (step > 0) {
+				t.Errorf("clock set %s, an hour later: ended is %v", name, ended)
+			}
+			if longer.end() != nil || left.end() != nil {
+				t.Errorf("clock set %s: who has a longer token, or has left, is closed", name)
+			}
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			if r := v.end(); r == nil || r.Code != protocol.CloseToken {
+				t.Errorf("clock set %s: after the token's end there is %+v", name, r)
+			}
+			v.Leave()
+			longer.Leave()
 		}
 		w.stop()
 	})

@@ -121,7 +121,7 @@ func (r *Room) change(ctx context.Context, edit func(s *stored, now int64) *prot
 		p := r.policy.Load()
 		now := r.hub.cfg.Now().UnixMilli()
 		s := p.stored.clone()
-		s.prune(now, 2*r.hub.cfg.HistoryAge.Milliseconds())
+		s.prune(now)
 		if err := edit(&s, now); err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ type Sanction struct {
 // deletion keeps a message from coming back out of the recent ones.
 type deletion struct {
 	MID string `json:"mid"`
-	At  int64  `json:"at"` // Unix ms
+	At  int64  `json:"at"` // Unix ms, for people
 }
 
 func (s Sanction) over(now int64) bool { return s.Until != 0 && s.Until <= now }
@@ -52,12 +52,11 @@ func (s stored) clone() stored {
 	return s
 }
 
-// prune drops what is over; keep is how long a deletion matters, in ms.
-func (s *stored) prune(now, keep int64) {
+// prune drops what is over, and of deletions all but the newest: these may be of a node whose clock is another one.
+func (s *stored) prune(now int64) {
 	over := func(x Sanction) bool { return x.over(now) }
 	s.Mutes = slices.DeleteFunc(s.Mutes, over)
 	s.Bans = slices.DeleteFunc(s.Bans, over)
-	s.Deleted = slices.DeleteFunc(s.Deleted, func(d deletion) bool { return d.At+keep < now })
 	if extra := len(s.Deleted) - maxDeleted; extra > 0 {
 		s.Deleted = slices.Delete(s.Deleted, 0, extra)
 	}

@@ -11,15 +11,43 @@ import (
 func (h *Hub) sweep() {
 	ticker := time.NewTicker(h.cfg.SweepEvery)
 	defer ticker.Stop()
+	ahead := h.wallAhead()
 	for {
 		select {
 		case <-ticker.C:
+			if a := h.wallAhead(); (a - ahead).Abs() >= steppedBy {
+				ahead = a
+				h.followStep()
+			}
 			now := h.gate.Now()
 			h.forgetRooms(now)
 			h.forgetUsers(now)
 			h.countElsewhere()
 		case <-h.done:
 			return
+		}
+	}
+}
+
+// steppedBy is how far the wall clock may have been set before what waits for a time of day is told.
+const steppedBy = time.Second
+
+// wallAhead is how far the wall clock is ahead of the gate's; only its changes mean anything.
+func (h *Hub) wallAhead() time.Duration {
+	return time.Duration(h.cfg.Now().UnixNano() - int64(h.gate.Now()))
+}
+
+// followStep arms the ends of all tokens anew, since timers do not follow the wall clock.
+func (h *Hub) followStep() {
+	for _, r := range h.opened() {
+		r.mu.Lock()
+		all := make([]*Member, 0, r.audience.size)
+		for _, s := range r.audience.shards {
+			all = append(all, s.members...)
+		}
+		r.mu.Unlock()
+		for _, m := range all {
+			m.expireWithToken()
 		}
 	}
 }
