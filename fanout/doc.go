@@ -71,6 +71,14 @@
 // node has shown are found by the sweep as well, and raised once, whoever sees them. Gifts, the audit and what was
 // revoked are gone. All this is done by nodes that lived through it: when all nodes stop as well, nothing is known.
 //
+// # When the store is not whole
+//
+// Apart from the store a node keeps marks ([MarksFile] in the data directory): the ledger's name, where it ended, how many of
+// its sequences hold no gift, and the highest sequence of the other streams. At the start a ledger that is another one, shorter,
+// or has lost gifts is an error with both numbers ([Fabric.LedgerWhole]); it gets another name ([Fabric.LedgerID]), which voids all
+// cursors, and goes on beyond what was given out. All of it is read once after each start, since a damaged record shows when
+// it is read. A store that has lost revocations is refused, and a stream that can't be read is never made anew over what is left.
+//
 // # Ages
 //
 // Nothing stays for ever: gifts [Config.GiftAge], a room's like total [Config.LikesAge] after its last like, settings

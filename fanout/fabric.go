@@ -39,6 +39,9 @@ type Fabric struct {
 	totals      *totals
 	parcels     *parcels
 	ledgerID    atomic.Pointer[string] // set with the streams
+	marks       *marks
+	lost        atomic.Pointer[error] // see LedgerWhole
+	revocations revocations
 	known       known
 	storeIs     atomic.Uint32                                 // a storeState
 	unanswered  atomic.Bool                                   // the last write was
@@ -99,6 +102,14 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Fabric, error) {
 
 func (f *Fabric) open(ctx context.Context) error {
 	var err error
+	var known bool
+	if f.marks, known, err = openMarks(f.cfg.DataDir, f.log); err != nil {
+		return err
+	}
+	// A store that is gone begins beyond what was given out.
+	f.known.gift.meet(f.marks.last(giftStream))
+	f.known.settings.meet(f.marks.last(settingsStream))
+	f.known.rules.meet(f.marks.last(rulesStream))
 	if len(f.cfg.URLs) == 0 {
 		if f.server, err = startEmbedded(f.cfg, f.log); err != nil {
 			return err
@@ -119,6 +130,9 @@ func (f *Fabric) open(ctx context.Context) error {
 		return err
 	}
 	if f.buckets, err = f.openStore(ctx); err != nil {
+		return err
+	}
+	if err := f.checkStore(ctx, known); err != nil {
 		return err
 	}
 	if err := f.restoreLikes(ctx); err != nil {
@@ -172,6 +186,10 @@ func (f *Fabric) run(opening context.Context) error {
 	f.loops.Go(func() { f.announceLoop(ctx) })
 	f.loops.Go(func() { f.probeLoop(ctx) })
 	f.loops.Go(func() { f.likeLoop(ctx) })
+	f.loops.Go(func() { f.marks.keep(ctx) })
+	if f.server != nil {
+		f.loops.Go(func() { f.proveLedger(ctx) })
+	}
 	if f.server == nil {
 		f.loops.Go(func() { f.trySync(ctx) })
 	} else {
@@ -226,6 +244,9 @@ func (f *Fabric) shut() {
 	}
 	if f.server != nil {
 		f.server.stop()
+	}
+	if f.marks != nil {
+		f.marks.close()
 	}
 }
 

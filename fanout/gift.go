@@ -55,6 +55,7 @@ func (f *Fabric) storeGift(ctx context.Context, room, id string, event []byte) (
 		return protocol.Receipt{}, fmt.Errorf("%w: %w", storeFailure(err), err)
 	}
 	f.known.gift.meet(ack.Sequence)
+	f.marks.met(giftStream, ack.Sequence)
 	return protocol.Receipt{Seq: ack.Sequence, Duplicate: ack.Duplicate}, nil
 }
 

@@ -2,6 +2,7 @@ package fanout
 
 import (
 	"context"
+	"time"
 )
 
 // LedgerSize is the gift ledger's size and the size at which it refuses gifts, in bytes.
@@ -23,6 +24,7 @@ func (f *Fabric) measureLedger(ctx context.Context) {
 	info := s.CachedInfo()
 	f.knowLedger(info)
 	f.known.gift.meet(info.State.LastSeq)
+	f.marks.ended(time.Now(), info.State.LastSeq, false)
 	size := LedgerSize{int64(info.State.Bytes), info.Config.MaxBytes}
 	if wasFull := f.noteLedger(&size); size.nearlyFull() && !wasFull {
 		f.log.Warn("gift ledger is over 80 % full; at 100 % gifts are refused", "bytes", size.Bytes, "limit", size.Limit)

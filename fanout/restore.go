@@ -69,7 +69,7 @@ func (f *Fabric) care(ctx context.Context) {
 func (f *Fabric) restore(ctx context.Context) error {
 	_, anew, err := f.openStreams(ctx)
 	for name, is := range anew {
-		if is {
+		if is && !(f.server != nil && name == recentStream) { // that lives in memory, and goes when the store is opened again
 			f.log.Error("a stream was gone and is made anew; what this node knows of it is written again", "stream", name)
 		}
 	}
@@ -79,6 +79,9 @@ func (f *Fabric) restore(ctx context.Context) error {
 	}
 	if anew[clusterStream] {
 		errs = append(errs, f.restoreSecrets(ctx))
+	}
+	if anew[revokedStream] {
+		errs = append(errs, f.restoreRevoked(ctx))
 	}
 	if anew[likesStream] {
 		errs = append(errs, f.healLikes(ctx, f.shownLikes()))

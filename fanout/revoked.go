@@ -3,12 +3,16 @@ package fanout
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // RevokedFor is how long the nodes remember that something was revoked.
@@ -21,16 +25,67 @@ func (f *Fabric) Revoke(ctx context.Context, name string, at time.Time) error {
 	if h := f.revoker.Load(); h != nil {
 		(*h)(name, at, false)
 	}
+	f.revocations.add(name, at)
 	if err := f.mayStore(roadRevoke); err != nil {
 		return err
 	}
 	ctx, cancel := f.storeContext(ctx)
 	defer cancel()
-	_, err := f.buckets.revoked.PutString(ctx, base64.RawURLEncoding.EncodeToString([]byte(name)), strconv.FormatInt(at.UnixMilli(), 10))
+	revision, err := f.buckets.revoked.PutString(ctx, revokedKey(name), revokedValue(at))
 	if err != nil {
 		return fmt.Errorf("%w: revoke: %w", storeFailure(err), err)
 	}
+	f.marks.met(revokedStream, revision)
 	return nil
+}
+
+func revokedKey(name string) string    { return base64.RawURLEncoding.EncodeToString([]byte(name)) }
+func revokedValue(at time.Time) string { return strconv.FormatInt(at.UnixMilli(), 10) }
+
+// revocations are what this node knows to be revoked, for a store that is lost. Safe for concurrent use.
+type revocations struct {
+	mu sync.Mutex
+	at map[string]time.Time // guarded by mu
+}
+
+// revocationsMost bounds what is remembered for the store, some 40 MB; beyond that the oldest are of the store alone.
+const revocationsMost = 500_000
+
+func (r *revocations) add(name string, at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.at == nil {
+		r.at = map[string]time.Time{}
+	}
+	if was, ok := r.at[name]; at.After(was) && (ok || len(r.at) < revocationsMost) {
+		r.at[name] = at
+	}
+}
+
+func (r *revocations) all() map[string]time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.at)
+}
+
+// restoreRevoked writes what this node knows to be revoked into a store that was lost.
+func (f *Fabric) restoreRevoked(ctx context.Context) error {
+	for name, at := range f.revocations.all() {
+		if time.Since(at) > RevokedFor {
+			continue
+		}
+		ctx, cancel := f.storeContext(ctx)
+		_, err := f.buckets.revoked.Create(ctx, revokedKey(name), []byte(revokedValue(at)))
+		cancel()
+		if err != nil && !errors.Is(err, jetstream.ErrKeyExists) { // another node was faster
+			return fmt.Errorf("restore what is revoked: %w", err)
+		}
+	}
+	info, err := f.streamInfo(ctx, revokedStream)
+	if err == nil {
+		f.marks.revoked(streamName(info))
+	}
+	return err
 }
 
 // FollowRevoked calls h with everything that is revoked and then with what is from now on, until stop is called. known tells
@@ -63,5 +118,7 @@ func (f *Fabric) tellRevoked(m record, known bool, h func(string, time.Time, boo
 		f.log.Warn("a revocation can't be read", "err", err)
 		return
 	}
+	f.revocations.add(string(name), time.UnixMilli(ms))
+	f.marks.met(revokedStream, m.Seq)
 	h(string(name), time.UnixMilli(ms), known)
 }

@@ -34,6 +34,7 @@ func (f *Fabric) publishRules(ctx context.Context, r record, after uint64) (uint
 	switch {
 	case err == nil:
 		f.knowRules(record{Seq: ack.Sequence, Data: r.Data, Origin: r.Origin})
+		f.marks.met(rulesStream, ack.Sequence)
 		return ack.Sequence, nil
 	case apiCode(err) == jetstream.JSErrCodeStreamWrongLastSequence:
 		return 0, fmt.Errorf("%w: limits are not at version %d", ErrConflict, after)

@@ -46,6 +46,7 @@ func (f *Fabric) putSettings(ctx context.Context, room string, r record, revisio
 	switch {
 	case err == nil:
 		f.known.settings.meet(ack.Sequence)
+		f.marks.met(settingsStream, ack.Sequence)
 		return ack.Sequence, nil
 	case apiCode(err) == jetstream.JSErrCodeStreamWrongLastSequence:
 		return 0, fmt.Errorf("%w: room %s is not at revision %d", ErrConflict, room, revision)

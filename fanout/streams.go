@@ -210,6 +210,9 @@ func (f *Fabric) openStream(ctx context.Context, s jetstream.StreamConfig) (made
 	defer cancel()
 	have, err := f.js.Stream(ctx, s.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		if err := f.unread(s.Name); err != nil {
+			return made, err
+		}
 		if have, err = f.js.CreateStream(ctx, s); err == nil {
 			if s.Name == giftStream {
 				f.knowLedger(have.CachedInfo())
@@ -228,7 +231,12 @@ func (f *Fabric) openStream(ctx context.Context, s jetstream.StreamConfig) (made
 	s.FirstSeq, s.Replicas = is.FirstSeq, max(s.Replicas, is.Replicas)
 	if s.Name == giftStream {
 		f.knowLedger(have.CachedInfo())
-		s.Metadata = map[string]string{ledgerKey: is.Metadata[ledgerKey]}
+		s.Metadata = map[string]string{}
+		for _, key := range []string{ledgerKey, voidKey} {
+			if v := is.Metadata[key]; v != "" {
+				s.Metadata[key] = v
+			}
+		}
 	}
 	_, err = f.js.UpdateStream(ctx, s)
 	return have.CachedInfo().Created, err

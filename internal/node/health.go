@@ -15,9 +15,10 @@ import (
 // What a node can lose and go on serving, and beside these what it follows, see [fanout.Followed]. NATS inside the process is
 // lost together with the data directory's disk.
 const (
-	dependencyNATS  = "nats"
-	dependencyRedis = "redis"
-	dependencyStore = "store"
+	dependencyNATS   = "nats"
+	dependencyRedis  = "redis"
+	dependencyStore  = "store"
+	dependencyLedger = "ledger" // what was stored is not whole; until the next start
 )
 
 // dependency tells whether something that others run is there.
@@ -28,7 +29,7 @@ type dependency struct {
 
 // needs are all that this node can lose.
 func (n *Node) needs() []dependency {
-	out := []dependency{{dependencyNATS, func() error { return n.fabric.Health().Err() }}, {dependencyRedis, n.quotas.away}, {dependencyStore, func() error { return n.fabric.Storing() }}}
+	out := []dependency{{dependencyNATS, func() error { return n.fabric.Health().Err() }}, {dependencyRedis, n.quotas.away}, {dependencyStore, func() error { return n.fabric.Storing() }}, {dependencyLedger, n.fabric.LedgerWhole}}
 	for _, name := range fanout.Followed() {
 		out = append(out, dependency{name, func() error { return n.fabric.Follows(name) }})
 	}

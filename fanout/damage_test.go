@@ -1,0 +1,272 @@
+package fanout
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// said collects what a node logs. Safe for concurrent use.
+type said struct {
+	mu sync.Mutex
+	b  bytes.Buffer // guarded by mu
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// begun is a node on a directory, and what it logs.
+func begun(t *testing.T, dir string) (*Fabric, *said, error) {
+	t.Helper()
+	log := &said{}
+	f, err := Open(t.Context(), Config{NodeID: "n1", DataDir: dir}, slog.New(slog.NewTextHandler(io.MultiWriter(log, t.Output()), nil)))
+	return f, log, err
+}
+
+// give stores gifts of the room demo, and returns the last one's sequence.
+func give(t *testing.T, f *Fabric, from, n int) (last uint64) {
+	t.Helper()
+	for i := range n {
+		r, err := f.StoreGift(t.Context(), "demo", "u", fmt.Sprint("g", from+i), bytes.Repeat([]byte{'x'}, 200))
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = r.Seq
+	}
+	return last
+}
+
+// copyTree copies a directory.
+func copyTree(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// flip changes one byte of a file, in the middle.
+func flip(t *testing.T, name string) {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 1
+	if err := os.WriteFile(name, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func streamDir(dir, stream string) string {
+	return filepath.Join(dir, "nats", "jetstream", "$G", "streams", stream)
+}
+
+// blocks are a stream's files of messages.
+func blocks(t *testing.T, dir, stream string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(streamDir(dir, stream), "msgs", "*.blk"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no blocks of %s: %v", stream, err)
+	}
+	return names
+}
+
+// Whatever happens to the ledger while the node is away is said, its name is another one, no number is given out again, and
+// what comes next is stored and found.
+func TestALedgerThatIsNotWholeIsSaidToBe(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]func(t *testing.T, dir, older string){
+		"a byte is another one": func(t *testing.T, dir, _ string) { flip(t, blocks(t, dir, giftStream)[0]) },
+		"a block is gone": func(t *testing.T, dir, _ string) {
+			if err := os.Remove(blocks(t, dir, giftStream)[0]); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"an older copy is put back": func(t *testing.T, dir, older string) {
+			if err := os.RemoveAll(streamDir(dir, giftStream)); err != nil {
+				t.Fatal(err)
+			}
+			copyTree(t, streamDir(older, giftStream), streamDir(dir, giftStream))
+		},
+		"everything in it is gone": func(t *testing.T, dir, _ string) {
+			if err := os.RemoveAll(streamDir(dir, giftStream)); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"the store is gone": func(t *testing.T, dir, _ string) {
+			if err := os.RemoveAll(filepath.Join(dir, "nats")); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, older := t.TempDir(), t.TempDir()
+			f := mustBegin(t, dir)
+			give(t, f, 0, 20)
+			closeNow(t, f)
+			copyTree(t, dir, older)
+			f = mustBegin(t, dir)
+			last, id := give(t, f, 20, 20), f.LedgerID()
+			if err := f.LedgerWhole(); err != nil {
+				t.Fatalf("a restart alone: %v", err)
+			}
+			closeNow(t, f)
+			damage(t, dir, older)
+
+			f, log, err := begun(t, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { closeNow(t, f) })
+			eventually(t, "the loss to be known", func() bool { return f.LedgerWhole() != nil && f.LedgerID() != id })
+			if err := f.LedgerWhole(); !errors.Is(err, ErrLedger) {
+				t.Errorf("said %v", err)
+			}
+			if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), fmt.Sprint(last)) {
+				t.Errorf("the log does not tell it:\n%s", log)
+			}
+			next := give(t, f, 100, 1)
+			if next <= last {
+				t.Errorf("number %d is given out although %d was", next, last)
+			}
+			if got, err := f.Gifts(t.Context(), "demo", next-1, 10); err != nil || len(got) != 1 || got[0].Seq != next {
+				t.Errorf("the gift behind it: %v, %v", got, err)
+			}
+		})
+	}
+}
+
+func mustBegin(t *testing.T, dir string) *Fabric {
+	t.Helper()
+	f, _, err := begun(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestADamagedStreamIsNotMadeAnewOverWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f := mustBegin(t, dir)
+	give(t, f, 0, 3)
+	closeNow(t, f)
+	meta := filepath.Join(streamDir(dir, giftStream), "meta.inf")
+	flip(t, meta)
+	if f, _, err := begun(t, dir); err == nil {
+		closeNow(t, f)
+		t.Fatal("it starts, over gifts that are still on disk")
+	} else if !errors.Is(err, ErrLedger) || !strings.Contains(err.Error(), streamDir(dir, giftStream)) {
+		t.Errorf("refused with %v", err)
+	}
+	flip(t, meta)
+	f = mustBegin(t, dir)
+	defer closeNow(t, f)
+	if got, err := f.Gifts(t.Context(), "demo", 0, 10); err != nil || len(got) != 3 {
+		t.Errorf("after the mend: %v, %v", got, err)
+	}
+}
+
+// What was revoked stays so, or the node does not start.
+func TestWhatIsRevokedIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]func(t *testing.T, dir, older string){
+		"a byte is another one": func(t *testing.T, dir, _ string) { flip(t, blocks(t, dir, revokedStream)[0]) },
+		"an older copy is put back": func(t *testing.T, dir, older string) {
+			if err := os.RemoveAll(streamDir(dir, revokedStream)); err != nil {
+				t.Fatal(err)
+			}
+			copyTree(t, streamDir(older, revokedStream), streamDir(dir, revokedStream))
+		},
+		"it is gone": func(t *testing.T, dir, _ string) {
+			if err := os.RemoveAll(streamDir(dir, revokedStream)); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, older := t.TempDir(), t.TempDir()
+			f := mustBegin(t, dir)
+			if err := f.Revoke(t.Context(), "user:a", time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			closeNow(t, f)
+			copyTree(t, dir, older)
+			f = mustBegin(t, dir)
+			for i := range 5 {
+				if err := f.Revoke(t.Context(), fmt.Sprint("user:b", i), time.Now()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			closeNow(t, f)
+			damage(t, dir, older)
+			f, _, err := begun(t, dir)
+			if err == nil {
+				defer closeNow(t, f)
+				heard := map[string]bool{}
+				ctx, cancel := context.WithTimeout(t.Context(), wait)
+				defer cancel()
+				stop, err := f.FollowRevoked(ctx, func(name string, _ time.Time, _ bool) { heard[name] = true })
+				if err != nil {
+					t.Fatal(err)
+				}
+				stop()
+				t.Fatalf("it starts and knows %v", heard)
+			}
+			if !errors.Is(err, ErrLedger) || !strings.Contains(err.Error(), streamDir(dir, revokedStream)) || !strings.Contains(err.Error(), MarksFile) {
+				t.Errorf("refused with %v", err)
+			}
+		})
+	}
+}
+
+func TestMarksOutliveATornWrite(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	m, known, err := openMarks(dir, slog.New(slog.DiscardHandler))
+	if err != nil || known {
+		t.Fatalf("new ones: %v, %v", known, err)
+	}
+	for seq := range uint64(5) {
+		m.met(giftStream, seq+1)
+		m.write()
+	}
+	m.close()
+	name := filepath.Join(dir, MarksFile)
+	whole, err := os.ReadFile(name)
+	if err != nil || len(whole) > slots*slotBytes {
+		t.Fatalf("%d bytes, %v", len(whole), err)
+	}
+	for slot, want := range map[int]uint64{0: 5, 1: 4} { // turn 5 is in slot 1, turn 4 in slot 0
+		torn := bytes.Clone(whole)
+		torn[slot*slotBytes+20] ^= 1
+		if err := os.WriteFile(name, torn, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m, known, err := openMarks(dir, slog.New(slog.DiscardHandler))
+		if err != nil || !known || m.last(giftStream) != want {
+			t.Errorf("slot %d torn: %d, %v, %v", slot, m.last(giftStream), known, err)
+		}
+		m.close()
+	}
+}
