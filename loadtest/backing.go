@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/nats-io/nats-server/v2/server"
 )
 
 // backing is what several nodes share: a NATS server and a Redis, started by this tool.
@@ -52,18 +55,8 @@ func (k *backing) stop() {
 }
 
 // startNATS starts this very program again as a NATS server with streams on disk: see [serveNATS].
-func startNATS(ctx context.Context, dir string) (*child, string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, "", fmt.Errorf("nats: %w", err)
-	}
-	cmd := exec.Command(self, natsCommand, dir)
-	cmd.Env = append(os.Environ(), childVariable+"=1")
-	url := ""
-	c, err := begin(ctx, "nats", cmd, "", func(line string) bool {
-		url = line
-		return strings.HasPrefix(line, "nats://")
-	})
+func startNATS(ctx context.Context, dir string) (c *child, url string, err error) {
+	c, err = beginSelf(ctx, "", func(line string) bool { url = line; return strings.HasPrefix(line, "nats://") }, natsCommand, dir)
 	return c, url, err
 }
 
@@ -113,3 +106,42 @@ func freePort() (int, error) {
 	defer ln.Close()
 	return ln.Addr().(*net.TCPAddr).Port, nil
 }
+
+// natsCommand is the argument that makes this program a NATS server.
+const natsCommand = "nats"
+
+// serveNATS is a NATS server on a free loopback port, with streams under dir that sync every write as a node's embedded
+// one does. It prints its URL and runs until ctx ends.
+func serveNATS(ctx context.Context, dir string, stdout, stderr io.Writer) int {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		fmt.Fprintln(stderr, err)
+		return exitMissed
+	}
+	s, err := server.NewServer(&server.Options{ServerName: "loadtest", Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: dir,
+		SyncAlways: true, NoSigs: true, DisableJetStreamBanner: true})
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return exitMissed
+	}
+	s.SetLoggerV2(natsLog{stderr}, false, false, false)
+	s.Start()
+	defer s.WaitForShutdown()
+	defer s.Shutdown()
+	if !s.ReadyForConnections(startTimeout) {
+		fmt.Fprintln(stderr, "the NATS server is not ready")
+		return exitMissed
+	}
+	fmt.Fprintln(stdout, s.ClientURL())
+	<-ctx.Done()
+	return exitOK
+}
+
+// natsLog writes what is worth reading when the server fails.
+type natsLog struct{ w io.Writer }
+
+func (l natsLog) Fatalf(format string, v ...any) { fmt.Fprintf(l.w, "fatal: "+format+"\n", v...) }
+func (l natsLog) Errorf(format string, v ...any) { fmt.Fprintf(l.w, "error: "+format+"\n", v...) }
+func (l natsLog) Warnf(format string, v ...any)  { fmt.Fprintf(l.w, "warning: "+format+"\n", v...) }
+func (natsLog) Noticef(string, ...any)           {}
+func (natsLog) Debugf(string, ...any)            {}
+func (natsLog) Tracef(string, ...any)            {}

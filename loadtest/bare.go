@@ -3,12 +3,13 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
+	"crypto/sha1"
+	"encoding/base64"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"os/exec"
+	"net/rpc"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,66 +26,57 @@ const (
 // viewers, one write(2) each and nothing else, and one that reads them.
 type bare struct {
 	writer, reader *child
-	orders         net.Conn
-	answers        *bufio.Reader
+	orders         *rpc.Client
 }
 
-// startBare starts both with n sockets between them, the writer where the server runs, the reader where this tool does.
-// What was started is returned with an error too.
+// withBare runs f beside a bare loop of n sockets, the writer where the server runs, the reader where this tool does.
+func (b *bench) withBare(ctx context.Context, n int, f func(*bare) error) error {
+	loop, err := startBare(ctx, n, b.o.serverCPUs, b.o.loadCPUs)
+	defer loop.stop()
+	if err != nil {
+		return err
+	}
+	return f(loop)
+}
+
+// startBare starts both. What was started is returned with an error too.
 func startBare(ctx context.Context, n int, writerCPUs, readerCPUs string) (*bare, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
 	b, address := &bare{}, ""
-	start := func(cpus string, heard func(string) bool, args ...string) (*child, error) {
-		cmd := exec.Command(self, args...)
-		cmd.Env = append(os.Environ(), childVariable+"=1")
-		return begin(ctx, args[0], cmd, cpus, heard)
-	}
-	b.writer, err = start(writerCPUs, func(line string) bool { address = line; return true }, bareWriterCommand)
+	var err error
+	b.writer, err = beginSelf(ctx, writerCPUs, func(line string) bool { address = line; return true }, bareWriterCommand)
 	if err != nil {
 		return b, err
 	}
-	if b.orders, err = net.Dial("tcp", address); err != nil { // the writer takes the first socket for its orders
+	if b.orders, err = rpc.Dial("tcp", address); err != nil { // the writer takes the first socket for its orders
 		return b, err
 	}
-	b.answers = bufio.NewReader(b.orders)
-	if err := b.ask("sockets", n); err != nil {
+	if err := b.ask("Accept", n); err != nil {
 		return b, err
 	}
-	b.reader, err = start(readerCPUs, func(line string) bool { return line == "ready" }, bareReaderCommand, address, strconv.Itoa(n))
+	b.reader, err = beginSelf(ctx, readerCPUs, func(line string) bool { return line == "ready" }, bareReaderCommand, address, strconv.Itoa(n))
 	return b, err
 }
 
-// timed is the processor time, in seconds, of count passes: in each the writer writes a frame of size bytes to the next so
-// many sockets, every interval or, when that is too short, one pass after the other.
-func (b *bare) timed(count int, every time.Duration, size, sockets int) (float64, error) {
+// ask gives an order and waits until it is carried out.
+func (b *bare) ask(order string, what any) error {
+	if err := b.orders.Call("bare."+order, what, new(int)); err != nil {
+		return fmt.Errorf("the bare loop: %w\n%s", err, b.writer.log)
+	}
+	return nil
+}
+
+// timed is the processor time, in seconds, of the passes.
+func (b *bare) timed(p Passes) (float64, error) {
 	pid := b.writer.cmd.Process.Pid
 	before, err := processTime(pid)
 	if err != nil {
 		return 0, err
 	}
-	if err := b.ask("pass", count, int64(every), size, sockets); err != nil {
+	if err := b.ask("Write", p); err != nil {
 		return 0, err
 	}
 	after, err := processTime(pid)
 	return after - before, err
-}
-
-// ask gives an order and waits until it is carried out.
-func (b *bare) ask(order ...any) error {
-	if _, err := fmt.Fprintln(b.orders, order...); err != nil {
-		return err
-	}
-	answer, err := b.answers.ReadString('\n')
-	if err != nil {
-		return fmt.Errorf("the bare loop is gone: %w\n%s", err, b.writer.log)
-	}
-	if answer = strings.TrimSpace(answer); answer != "done" {
-		return errors.New("the bare loop: " + answer)
-	}
-	return nil
 }
 
 func (b *bare) stop() {
@@ -100,76 +92,68 @@ func (b *bare) stop() {
 
 // writeBare is the process of the writer. It prints where it listens, and ends with the socket of its orders.
 func writeBare(stdout, stderr io.Writer) int {
-	if err := obeyBare(stdout); err != nil && !errors.Is(err, io.EOF) {
-		fmt.Fprintln(stderr, err)
-		return exitMissed
-	}
-	return exitOK
-}
-
-func obeyBare(stdout io.Writer) error {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return err
+		fmt.Fprintln(stderr, err)
+		return exitMissed
 	}
 	fmt.Fprintln(stdout, ln.Addr())
 	orders, err := ln.Accept()
 	if err != nil {
-		return err
+		fmt.Fprintln(stderr, err)
+		return exitMissed
 	}
-	defer orders.Close()
-	var accepting sync.WaitGroup
-	defer accepting.Wait()
-	defer ln.Close()
-	var fds []int
-	for in := bufio.NewReader(orders); ; {
-		line, err := in.ReadString('\n')
-		if err != nil {
-			return err
-		}
-		answer := "done"
-		var count, size, sockets int
-		var every int64
-		if n, _ := fmt.Sscan(strings.TrimPrefix(line, "sockets"), &count); n == 1 && strings.HasPrefix(line, "sockets") {
-			accepting.Go(func() { fds = acceptBare(ln, count) })
-		} else if n, _ := fmt.Sscan(strings.TrimPrefix(line, "pass"), &count, &every, &size, &sockets); n == 4 {
-			accepting.Wait()
-			if err := writePasses(fds, count, time.Duration(every), size, sockets); err != nil {
-				answer = err.Error()
+	w, s := &bareWriter{ln: ln}, rpc.NewServer()
+	if err := s.RegisterName("bare", w); err != nil {
+		fmt.Fprintln(stderr, err)
+		return exitMissed
+	}
+	s.ServeConn(orders)
+	ln.Close()
+	w.accepting.Wait()
+	return exitOK
+}
+
+// bareWriter carries out orders, one after the other (net/rpc).
+type bareWriter struct {
+	ln        net.Listener
+	accepting sync.WaitGroup
+	fds       []int // in the order of the descriptors
+}
+
+// Accept begins to take n sockets, fewer when the listener is closed.
+func (w *bareWriter) Accept(n int, _ *int) error {
+	w.accepting.Go(func() {
+		for range n {
+			conn, err := w.ln.Accept()
+			if err != nil {
+				return
 			}
-		} else {
-			answer = "what is " + line
+			if fd, err := detach(conn); err == nil {
+				w.fds = append(w.fds, fd)
+			}
 		}
-		if _, err := fmt.Fprintln(orders, answer); err != nil {
-			return err
-		}
-	}
+	})
+	return nil
 }
 
-// acceptBare takes n sockets, fewer when the listener is closed, in the order of their descriptors.
-func acceptBare(ln net.Listener, n int) (fds []int) {
-	for range n {
-		conn, err := ln.Accept()
-		if err != nil {
-			return fds
-		}
-		fd, err := detach(conn)
-		if err != nil {
-			return fds
-		}
-		fds = append(fds, fd)
-	}
-	return fds
+// Passes are what the bare loop writes: in each pass a frame of Size bytes to the next so many Sockets, every interval or,
+// when that is too short, one pass after the other.
+type Passes struct {
+	Count         int
+	Every         time.Duration
+	Size, Sockets int
 }
 
-// writePasses is the bare loop.
-func writePasses(fds []int, count int, every time.Duration, size, sockets int) error {
-	frame := make([]byte, size)
+// Write is the bare loop.
+func (w *bareWriter) Write(p Passes, _ *int) error {
+	w.accepting.Wait()
+	frame := make([]byte, p.Size)
 	start, next := time.Now(), 0
-	for i := range count {
-		sleepUntil(start.Add(time.Duration(i) * every))
-		for range min(sockets, len(fds)) {
-			if err := writeFully(fds[next%len(fds)], frame); err != nil {
+	for i := range p.Count {
+		sleepUntil(start.Add(time.Duration(i) * p.Every))
+		for range min(p.Sockets, len(w.fds)) {
+			if err := writeFully(w.fds[next%len(w.fds)], frame); err != nil {
 				return err
 			}
 			next++
@@ -204,4 +188,80 @@ func readBare(address, sockets string, stdout, stderr io.Writer) int {
 	fmt.Fprintln(stdout, "ready")
 	wg.Wait()
 	return exitOK
+}
+
+// upgraderCommand makes this program the bare upgrade loop.
+const upgraderCommand = "bare-upgrader"
+
+// startUpgrader starts the bare upgrade loop where the server runs, and returns its address. What was started is
+// returned with an error too.
+func startUpgrader(ctx context.Context, cpus string) (c *child, address string, err error) {
+	c, err = beginSelf(ctx, cpus, func(line string) bool { address = line; return true }, upgraderCommand)
+	return c, address, err
+}
+
+// upgradeBare is the process: it prints its address and runs until it is killed.
+func upgradeBare(stdout, stderr io.Writer) int {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return exitMissed
+	}
+	fmt.Fprintf(stdout, "http://%s\n", ln.Addr())
+	for {
+		conn, err := ln.Accept()
+		if err != nil {
+			fmt.Fprintln(stderr, err)
+			return exitMissed
+		}
+		go welcomeBare(conn)
+	}
+}
+
+// bareWelcome is a welcome that is no room's, about as long as a server's.
+var bareWelcome = serverText(`[{"ev":"welcome","id":"h","node":"bare","session":"bare","time":1,"cursor":{"gift":0,"chat":0},` +
+	`"pad":"` + strings.Repeat("x", 600) + `"}]`)
+
+// serverText is a text frame of a server (RFC 6455, section 5.2), of 126 bytes or more.
+func serverText(s string) []byte {
+	frame := []byte{0x80 | opText, 126, 0, 0}
+	binary.BigEndian.PutUint16(frame[2:], uint16(len(s)))
+	return append(frame, s...)
+}
+
+// welcomeBare upgrades, reads a frame, answers the welcome, and reads on until the viewer goes.
+func welcomeBare(conn net.Conn) {
+	defer conn.Close()
+	in := bufio.NewReaderSize(conn, 1024)
+	key := ""
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return
+		}
+		if line = strings.TrimSpace(line); line == "" {
+			break
+		}
+		if v, ok := strings.CutPrefix(line, "Sec-WebSocket-Key: "); ok {
+			key = v
+		}
+	}
+	sum := sha1.Sum([]byte(key + acceptGUID))
+	if _, err := fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
+		"Sec-WebSocket-Accept: %s\r\nSec-WebSocket-Protocol: %s\r\n\r\n", base64.StdEncoding.EncodeToString(sum[:]), subprotocol); err != nil {
+		return
+	}
+	if _, err := in.ReadByte(); err != nil { // of the hello; the rest is read below
+		return
+	}
+	if _, err := conn.Write(bareWelcome); err != nil {
+		return
+	}
+	buf := make([]byte, 512)
+	for first := true; ; first = false {
+		n, err := in.Read(buf)
+		if err != nil || n > 0 && !first && buf[0] == 0x80|opClose {
+			return
+		}
+	}
 }

@@ -15,11 +15,11 @@ func TestTheBareLoopWritesWhatItIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, sockets := range []int{3, 2} {
-		if took, err := b.timed(500, time.Nanosecond, 1000, sockets); err != nil || took <= 0 {
+		if took, err := b.timed(Passes{500, time.Nanosecond, 1000, sockets}); err != nil || took <= 0 {
 			t.Errorf("%d writes took %v s (%v)", 500*sockets, took, err)
 		}
 	}
-	if err := b.ask("tea"); err == nil {
+	if err := b.ask("Tea", 1); err == nil {
 		t.Error("it took an order that makes no sense")
 	}
 	b.stop()

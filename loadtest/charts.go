@@ -12,7 +12,7 @@ func (r *Result) charts() []chart {
 	for _, c := range []chart{
 		r.levelOverTime(), r.admittedByNode(), r.redisOverTime(),
 		r.latencyOverTime(), r.latencyByPercentile(), r.flow(danmaku), r.flow(gift), r.flow(like), r.volumeOverTime(),
-		r.rampMemory(), r.churnMemory(), r.slowTurns(), r.fairTurns(), r.processorOverTime(), r.memoryOverTime(), r.goroutinesOverTime(),
+		r.rampMemory(), r.churnMemory(), turns("The others' p99, turn by turn", r.Slow), turns("The small room's p99, turn by turn", r.Fair), r.processorOverTime(), r.memoryOverTime(), r.goroutinesOverTime(),
 	} {
 		kept := c.series[:0]
 		for _, s := range c.series {
@@ -152,17 +152,17 @@ func (r *Result) churnMemory() chart {
 	return chart{title: "Memory after each round", note: "Everybody of the round has left, a third of them politely.", x: countAxis, y: memoryAxis, series: []series{heap, memory}}
 }
 
-func (r *Result) slowTurns() chart {
-	without, with := series{"p99 without frozen readers", 1, false, nil}, series{"p99 with", 2, false, nil}
-	for i, t := range r.Slow {
+func turns(title string, all []Turn) chart {
+	alone, disturbed := series{"p99 alone", 1, false, nil}, series{"p99 with neighbours", 2, false, nil}
+	for i, t := range all {
 		p := point{float64(i + 1), t.P99}
-		if t.Frozen == 0 {
-			without.points = append(without.points, p)
+		if t.disturbed() {
+			disturbed.points = append(disturbed.points, p)
 		} else {
-			with.points = append(with.points, p)
+			alone.points = append(alone.points, p)
 		}
 	}
-	return chart{title: "The others' p99, turn by turn", x: countAxis, y: latencyAxis, series: []series{without, with}}
+	return chart{title: title, x: countAxis, y: latencyAxis, series: []series{alone, disturbed}}
 }
 
 // serverOverTime counts time from the first attempt, as all charts do; what lies before is connecting.
@@ -195,4 +195,65 @@ func (r *Result) goroutinesOverTime() chart {
 		{"goroutines", 1, false, r.serverOverTime(func(s ServerSample) float64 { return s.Goroutines })},
 		{"sessions", 3, false, r.serverOverTime(func(s ServerSample) float64 { return s.Sessions })},
 	}}
+}
+
+// levelOverTime shows the proof: where the exact bucket stands after all admissions of all nodes.
+func (r *Result) levelOverTime() chart {
+	c := chart{title: "The exact bucket, drained by every admission of all nodes", x: timeAxis, y: countAxis,
+		note: "Full at the start. Below zero the bound is broken; at zero nothing is left unused."}
+	if r.Quota == nil {
+		return c
+	}
+	level := series{name: "level, the least of each step", colour: 1}
+	for _, p := range r.Quota.Levels {
+		level.points = append(level.points, point{p.At, p.Level})
+	}
+	c.series = append(c.series, level)
+	return c
+}
+
+// nodeColours are those of the page, in the order of the nodes; more nodes begin again.
+const nodeColours = 5
+
+func (r *Result) admittedByNode() chart {
+	c := chart{title: "Admitted per second, node by node", note: "The room's quota is one for all of them.", x: timeAxis, y: countAxis}
+	if r.Quota == nil {
+		return c
+	}
+	var sum []point
+	for i, n := range r.Quota.ByNode {
+		s := series{name: n.Node, colour: i%nodeColours + 1}
+		for second, admitted := range n.Admitted {
+			at := float64(second) + 1
+			s.points = append(s.points, point{at, float64(admitted)})
+			if second == len(sum) {
+				sum = append(sum, point{x: at})
+			}
+			sum[second].y += float64(admitted)
+		}
+		c.series = append(c.series, s)
+	}
+	if len(sum) > 1 {
+		rate := float64(r.Quota.Rate)
+		c.series = append(c.series, series{"all", 6, false, sum}, series{"quota", 5, true, []point{{0, rate}, {sum[len(sum)-1].x, rate}}})
+	}
+	return c
+}
+
+func (r *Result) redisOverTime() chart {
+	c := chart{title: "Calls to Redis per second", note: "As the nodes count them, and as Redis itself counts the scripts it runs.", x: timeAxis, y: countAxis}
+	if r.Quota == nil || len(r.Quota.Calls) == 0 {
+		return c
+	}
+	room, user, scripts := series{"for the room", 1, false, nil}, series{"for users", 3, false, nil}, series{"scripts that Redis ran", 2, true, nil}
+	before := r.Quota.Calls[0]
+	for _, x := range r.Quota.Calls[1:] {
+		span := max(x.At-before.At, 1e-3)
+		room.points = append(room.points, point{x.At, max(0, x.Room-before.Room) / span})
+		user.points = append(user.points, point{x.At, max(0, x.User-before.User) / span})
+		scripts.points = append(scripts.points, point{x.At, max(0, x.Scripts-before.Scripts) / span})
+		before = x
+	}
+	c.series = append(c.series, room, user, scripts)
+	return c
 }

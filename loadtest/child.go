@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -27,6 +28,20 @@ type child struct {
 	log  *tail
 	gone chan struct{} // closed when the process has ended
 	err  error         // how it ended; valid when gone is closed
+}
+
+// childVariable is set in the environment of this program as its own child, for a test binary, which finds its own flags there.
+const childVariable = "LOADTEST_CHILD"
+
+// beginSelf starts this very program again as what its arguments say (see run), so that its processor time is not this tool's.
+func beginSelf(ctx context.Context, cpus string, heard func(line string) bool, args ...string) (*child, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", args[0], err)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), childVariable+"=1")
+	return begin(ctx, args[0], cmd, cpus, heard)
 }
 
 // errSilent is why a child's output ended, or time ran out, before it said what was waited for.

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unique"
 )
 
 // leaveTimeout is how long a session that said goodbye waits for the server to hang up.
@@ -37,19 +39,23 @@ type crowd struct {
 	nodes    map[string]int // sessions by the node that welcomed them; guarded by mu
 }
 
+// count is how many sessions are in one of these stages.
+func (c *crowd) count(stages ...uint32) (n int) {
+	for _, s := range c.all() {
+		if slices.Contains(stages, s.stage.Load()) {
+			n++
+		}
+	}
+	return n
+}
+
 // welcomed notes a session that is in its room, and returns its node's name, the same string for all.
 func (c *crowd) welcomed(node []byte) string {
 	c.joined.Add(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for name := range c.nodes {
-		if name == string(node) {
-			c.nodes[name]++
-			return name
-		}
-	}
-	name := string(node)
-	c.nodes[name] = 1
+	name := unique.Make(string(node)).Value()
+	c.nodes[name]++
 	return name
 }
 
@@ -163,7 +169,7 @@ func (c *crowd) settle(ctx context.Context, patience time.Duration) error {
 	last, since := int64(-1), time.Now()
 	for {
 		done := c.joined.Load() + c.failed.Load()
-		if done >= int64(c.size()) || c.waiting() == 0 {
+		if done >= int64(c.size()) || c.count(stageNew) == 0 {
 			return nil
 		}
 		if done != last {
@@ -182,17 +188,6 @@ func (c *crowd) size() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.sessions)
-}
-
-// waiting counts the sessions without a welcome that are not closed.
-func (c *crowd) waiting() int {
-	n := 0
-	for _, s := range c.all() {
-		if s.stage.Load() == stageNew {
-			n++
-		}
-	}
-	return n
 }
 
 // all returns the sessions opened so far, in the order of their dials' ends.
@@ -225,7 +220,7 @@ func (c *crowd) disperse(ctx context.Context, how func(i int) farewell, rate flo
 			s.end(how(i))
 		}
 	}
-	for deadline := time.Now().Add(leaveTimeout); c.remaining() > 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(leaveTimeout); c.count(stageNew, stageJoined, stageClosing) > 0 && time.Now().Before(deadline); {
 		if waitFor(ctx, 20*time.Millisecond) != nil {
 			break
 		}
@@ -237,16 +232,17 @@ func (c *crowd) disperse(ctx context.Context, how func(i int) farewell, rate flo
 	}
 }
 
-// remaining counts the sessions whose sockets are open.
-func (c *crowd) remaining() int {
-	n := 0
-	for _, s := range c.all() {
-		if s.stage.Load() != stageGone {
-			n++
-		}
-	}
-	return n
-}
-
 // politely is the farewell of a well-behaved page.
 func politely(int) farewell { return leave }
+
+// rudely is that of a third each who leave politely, without a word, and by reset.
+func rudely(i int) farewell { return farewell(i % 3) }
+
+// dismiss sends all of them home.
+func dismiss(ctx context.Context, crowds ...*crowd) {
+	var wg sync.WaitGroup
+	for _, c := range crowds {
+		wg.Go(func() { c.disperse(context.WithoutCancel(ctx), politely, 0) })
+	}
+	wg.Wait()
+}

@@ -2,17 +2,38 @@ package main
 
 import "slices"
 
+// Flow is what became of a class's attempts.
+type Flow struct {
+	Attempts int64 `json:"attempts" col:"attempts"`
+	Admitted int64 `json:"admitted" col:"admitted"` // in ClassFigures without Duplicate
+	Degraded int64 `json:"degraded" col:"degraded"`
+	Refused  int64 `json:"refused" col:"refused"`
+}
+
+func (f *Flow) add(o outcome) {
+	f.Attempts++
+	switch o {
+	case admitted, duplicate:
+		f.Admitted++
+	case degraded:
+		f.Degraded++
+	case limited, busy, rejected:
+		f.Refused++
+	}
+}
+
 // ClassFigures is what became of one class's measured attempts.
 type ClassFigures struct {
-	Attempts   int64            `json:"attempts"`
-	Admitted   int64            `json:"admitted"`
-	Degraded   int64            `json:"degraded"`
-	Refused    int64            `json:"refused"`
-	Duplicate  int64            `json:"duplicate"`
-	Unanswered int64            `json:"unanswered"`
-	Unsent     int64            `json:"unsent"` // the sender's socket was gone
+	Flow
+	Duplicate  int64            `json:"duplicate" col:"duplicate"`
+	Unanswered int64            `json:"unanswered" col:"unanswered"`
+	Unsent     int64            `json:"unsent" col:"unsent"` // the sender's socket was gone
 	Outcomes   map[string]int64 `json:"outcomes"`
+
+	name string
 }
+
+func (c ClassFigures) label() string { return c.name }
 
 // Delivery compares what should have reached the viewers with what did. It is about those who were there from the
 // first attempt to the last: one whom the server closed is counted among the closes, and comes back by resuming.
@@ -41,7 +62,7 @@ type figures struct {
 func sumUp(t *trial, viewers []*session, sp *speaker, r *readers) figures {
 	f := figures{classes: map[string]*ClassFigures{}}
 	for c := range classes {
-		f.classes[c.String()] = &ClassFigures{Outcomes: map[string]int64{}}
+		f.classes[c.String()] = &ClassFigures{name: c.String(), Outcomes: map[string]int64{}}
 	}
 	for k := t.from; k < len(t.due); k++ {
 		if o := outcome(t.outcome[k].Load()); o != planned {
@@ -56,17 +77,12 @@ func sumUp(t *trial, viewers []*session, sp *speaker, r *readers) figures {
 }
 
 func (c *ClassFigures) add(o outcome) {
-	c.Attempts++
+	c.Flow.add(o)
 	c.Outcomes[o.String()]++
 	switch o {
-	case admitted:
-		c.Admitted++
 	case duplicate:
+		c.Admitted--
 		c.Duplicate++
-	case degraded:
-		c.Degraded++
-	case limited, busy, rejected:
-		c.Refused++
 	case waiting:
 		c.Unanswered++
 	case unsent:
@@ -214,20 +230,12 @@ func flows(t *trial, slots []Slot) {
 		slots[i].Classes = map[string]Flow{}
 		end := int64(slots[i].At * 1e9)
 		for ; k < len(t.due) && (t.due[k] < end || i == len(slots)-1); k++ {
-			name := t.class[k].String()
-			f := slots[i].Classes[name]
-			f.Attempts++
-			switch outcome(t.outcome[k].Load()) {
-			case admitted, duplicate:
-				f.Admitted++
-			case degraded:
-				f.Degraded++
-			case limited, busy, rejected:
-				f.Refused++
-			case planned:
-				f.Attempts--
+			if o := outcome(t.outcome[k].Load()); o != planned {
+				name := t.class[k].String()
+				f := slots[i].Classes[name]
+				f.add(o)
+				slots[i].Classes[name] = f
 			}
-			slots[i].Classes[name] = f
 		}
 	}
 }

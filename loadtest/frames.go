@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 	"time"
@@ -12,50 +10,40 @@ import (
 
 // FrameRound is one turn of the server and one of the bare loop.
 type FrameRound struct {
-	Bytes  float64 `json:"bytes"`                    // of an average frame, header included
-	Server float64 `json:"server_seconds_per_frame"` // processor time of all the server did, but for what it does while idle
-	Bare   float64 `json:"bare_seconds_per_frame"`   // of the bare loop, the same number of frames and bytes
+	Bytes  float64 `json:"bytes" col:"bytes,0"`                                         // of an average frame, header included
+	Server float64 `json:"server_seconds_per_frame" col:"server,s,frame_cpu"`           // processor time of all the server did, but for what it does while idle
+	Bare   float64 `json:"bare_seconds_per_frame" col:"bare write(2),s,frame_cpu_bare"` // of the bare loop, the same number of frames and bytes
+	Ratio  float64 `json:"ratio" col:"ratio,3,frame_ratio"`                             // of the two
 }
-
-// ratio is how many times the bare loop's time the server takes.
-func (f FrameRound) ratio() float64 { return f.Server / f.Bare }
 
 // frames asks what a frame costs: the processor time of the whole server, by frame that a viewer read, in turns with that
 // of a process that only writes the same bytes to as many sockets.
 func frames(ctx context.Context, b *bench) error {
 	o := b.o
-	if len(o.pids) != 1 {
-		return errors.New("frames looks at the processor time of one node: give -spawn 1, or -pid with -url")
-	}
-	c := b.crowd(o.viewers, true)
-	defer c.disperse(context.WithoutCancel(ctx), politely, 0)
-	if err := b.gather(ctx, c, o.viewers); err != nil {
+	if err := b.oneNode(); err != nil {
 		return err
 	}
-	loop, err := startBare(ctx, len(c.live()), o.serverCPUs, o.loadCPUs)
-	if loop != nil {
-		defer loop.stop()
-	}
-	if err != nil {
-		return err
-	}
-	f := &frameTurns{bench: b, crowd: c, loop: loop, text: textOf(o.size), each: eachBurst(o.size), speak: newWriter(newRand(o.seed))}
-	if f.idle, err = b.idle(ctx); err != nil {
-		return err
-	}
-	return b.around(ctx, func() error {
-		for i := range o.rounds + 1 {
-			b.progress.line(fmt.Sprintf("frames: round %d of %d, %d viewers", i, o.rounds, o.viewers))
-			round, err := f.round(ctx)
-			if err != nil {
+	return b.audience(ctx, func(c *crowd) error {
+		return b.withBare(ctx, len(c.live()), func(loop *bare) (err error) {
+			f := &frameTurns{bench: b, crowd: c, loop: loop, text: textOf(o.size), each: eachBurst(o.size), speak: newWriter(newRand(o.seed))}
+			if f.idle, err = b.idle(ctx); err != nil {
 				return err
 			}
-			if i > 0 { // the first warms up
-				b.result.Frames = append(b.result.Frames, round)
-			}
-		}
-		b.compareFrames()
-		return nil
+			return b.around(ctx, func() error {
+				for i := range o.rounds + 1 {
+					b.progress.line(fmt.Sprintf("frames: round %d of %d, %d viewers", i, o.rounds, o.viewers))
+					round, err := f.round(ctx)
+					if err != nil {
+						return err
+					}
+					if i > 0 { // the first warms up
+						b.result.Frames = append(b.result.Frames, round)
+					}
+				}
+				b.result.medians(b.result.Frames)
+				return nil
+			})
+		})
 	})
 }
 
@@ -75,15 +63,8 @@ type frameTurns struct {
 func (b *bench) idle(ctx context.Context) (float64, error) {
 	b.progress.line("frames: nobody speaks")
 	start := time.Now()
-	before, err := processTime(b.o.pids[0])
-	if err != nil {
-		return 0, err
-	}
-	if err := waitFor(ctx, 2*b.o.duration); err != nil {
-		return 0, err
-	}
-	after, err := processTime(b.o.pids[0])
-	share := (after - before) / time.Since(start).Seconds()
+	spent, err := b.timed(func() error { return waitFor(ctx, 2*b.o.duration) })
+	share := spent / time.Since(start).Seconds()
 	b.result.Values["idle_cpu"] = share
 	return share, err
 }
@@ -113,30 +94,21 @@ func eachBurst(size int) int {
 }
 
 // round is a turn of the server and then one of the bare loop with as many frames of the same size.
-func (f *frameTurns) round(ctx context.Context) (FrameRound, error) {
-	var r FrameRound
-	before, pid, start := f.readers.totals(), f.o.pids[0], time.Now()
-	spent, err := processTime(pid)
-	if err != nil {
-		return r, err
-	}
+func (f *frameTurns) round(ctx context.Context) (r FrameRound, err error) {
+	before, start := f.readers.totals(), time.Now()
 	bursts := max(1, int(f.o.duration.Seconds()*f.o.rate/float64(f.o.viewers)/float64(f.each)))
-	every := f.o.duration / time.Duration(bursts)
-	if err := f.say(ctx, bursts, every); err != nil {
-		return r, err
-	}
-	after, err := processTime(pid)
+	spent, err := f.timed(func() error { return f.say(ctx, bursts, f.o.duration/time.Duration(bursts)) })
 	if err != nil {
 		return r, err
 	}
-	spent += f.idle * time.Since(start).Seconds()
-	now := f.readers.totals()
+	now, sockets := f.readers.totals(), len(f.crowd.live())
 	written := float64(now.frames - before.frames)
 	r.Bytes = float64(now.bytes-before.bytes)/written + frameHeader4
-	r.Server = (after - spent) / written
+	r.Server = (spent - f.idle*time.Since(start).Seconds()) / written
 	passes := max(1, int(math.Round(written/float64(f.o.viewers))))
-	bare, err := f.loop.timed(passes, f.o.duration/time.Duration(passes), int(math.Round(r.Bytes)), len(f.crowd.live()))
-	r.Bare = bare / float64(passes*len(f.crowd.live()))
+	bare, err := f.loop.timed(Passes{passes, f.o.duration / time.Duration(passes), int(math.Round(r.Bytes)), sockets})
+	r.Bare = bare / float64(passes*sockets)
+	r.Ratio = r.Server / r.Bare
 	return r, err
 }
 
@@ -174,25 +146,4 @@ func (f *frameTurns) awaitAll(ctx context.Context, owed int64) error {
 		}
 	}
 	return nil
-}
-
-// compareFrames takes the medians.
-func (b *bench) compareFrames() {
-	var server, bare, ratio []float64
-	for _, r := range b.result.Frames {
-		server, bare, ratio = append(server, r.Server), append(bare, r.Bare), append(ratio, r.ratio())
-	}
-	v := b.result.Values
-	v["frame_cpu"], v["frame_cpu_bare"], v["frame_ratio"] = median(server), median(bare), median(ratio)
-}
-
-func (r *Result) framesTable(w io.Writer) {
-	if len(r.Frames) == 0 {
-		return
-	}
-	fmt.Fprint(w, "\nround\tbytes\tserver\tbare write(2)\tratio\t\n")
-	for i, f := range r.Frames {
-		fmt.Fprintf(w, "%d\t%.0f\t%s\t%s\t%.3f\t\n", i+1, f.Bytes, inSeconds.format(f.Server), inSeconds.format(f.Bare), f.ratio())
-	}
-	fmt.Fprintf(w, "median\t\t%s\t%s\t%.3f\t\n", inSeconds.format(r.Values["frame_cpu"]), inSeconds.format(r.Values["frame_cpu_bare"]), r.Values["frame_ratio"])
 }

@@ -4,16 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"time"
 )
 
 // JoinRound is one turn of the server and one of the bare upgrade loop: the same viewers by the same client.
 type JoinRound struct {
-	Server float64 `json:"server_joins_per_second"`
-	Bare   float64 `json:"bare_joins_per_second"`
-	CPU    float64 `json:"server_seconds_per_join"` // processor time
+	Server float64 `json:"server_joins_per_second" col:"joins/s,0,joins_per_second"`
+	Bare   float64 `json:"bare_joins_per_second" col:"bare upgrade loop,0,joins_per_second_bare"`
+	Ratio  float64 `json:"ratio" col:"ratio,3,joins_ratio"`
+	CPU    float64 `json:"server_seconds_per_join" col:"server CPU per join,s,join_cpu"` // processor time
 }
 
 // asFast is a connect rate that waits for nothing: what is measured is how fast the other side is.
@@ -23,8 +23,8 @@ const asFast = 1e9
 // process that upgrades, reads a hello and answers a fixed welcome: no server is faster than that with this client.
 func joins(ctx context.Context, b *bench) error {
 	o := b.o
-	if len(o.pids) != 1 {
-		return errors.New("joins looks at one node: give -spawn 1, or -pid with -url")
+	if err := b.oneNode(); err != nil {
+		return err
 	}
 	loop, address, err := startUpgrader(ctx, o.serverCPUs)
 	if loop != nil {
@@ -44,22 +44,17 @@ func joins(ctx context.Context, b *bench) error {
 			if r.Bare, err = b.storm(ctx, &bare); err != nil {
 				return err
 			}
-			before, err := processTime(o.pids[0])
+			r.CPU, err = b.timed(func() error { r.Server, err = b.storm(ctx, b.dial); return err })
 			if err != nil {
 				return err
 			}
-			if r.Server, err = b.storm(ctx, b.dial); err != nil {
-				return err
-			}
-			after, err := processTime(o.pids[0])
-			if err != nil {
-				return err
-			}
-			if r.CPU = (after - before) / float64(o.viewers); i > 0 { // the first warms up
+			r.CPU /= float64(o.viewers)
+			r.Ratio = r.Server / math.Max(r.Bare, 1)
+			if i > 0 { // the first warms up
 				b.result.Joins = append(b.result.Joins, r)
 			}
 		}
-		b.compareJoins()
+		b.result.medians(b.result.Joins)
 		return nil
 	})
 }
@@ -83,24 +78,79 @@ func (b *bench) storm(ctx context.Context, d *dialer) (float64, error) {
 	return float64(c.joined.Load()) / took.Seconds(), nil
 }
 
-// compareJoins takes the medians.
-func (b *bench) compareJoins() {
-	var server, bare, ratio, cpu []float64
-	for _, r := range b.result.Joins {
-		server, bare, ratio, cpu = append(server, r.Server), append(bare, r.Bare), append(ratio, r.Server/math.Max(r.Bare, 1)), append(cpu, r.CPU)
-	}
-	v := b.result.Values
-	v["joins_per_second"], v["joins_per_second_bare"], v["joins_ratio"], v["join_cpu"] = median(server), median(bare), median(ratio), median(cpu)
+// TailRound is the small rooms at one rate.
+type TailRound struct {
+	Rate     float64 `json:"messages_per_second"`
+	Delivery float64 `json:"server_seconds_per_delivery" col:"CPU per delivery,s"` // processor time of all the server did
+	Frame    float64 `json:"server_seconds_per_frame" col:"per frame,s"`
+	Bare     float64 `json:"bare_seconds_per_frame" col:"bare write(2),s"`                        // of a bare loop that writes at the same times to as many sockets
+	Message  float64 `json:"seconds_per_message_beyond_writes" col:"per message beyond writes,s"` // what a message costs besides those writes
+	P50      float64 `json:"p50_seconds" col:"p50,s"`
+	P99      float64 `json:"p99_seconds" col:"p99,s"`
 }
 
-func (r *Result) joinsTable(w io.Writer) {
-	if len(r.Joins) == 0 {
-		return
+func (t TailRound) label() string { return fmt.Sprintf("%.0f", t.Rate) }
+
+// tailRates are messages per second over all rooms, up to -rate.
+var tailRates = []float64{1000, 2000, 4000, 7000}
+
+// longTail asks what the rooms cost that most rooms of a platform are: small ones, each with a publisher, all busy.
+func longTail(ctx context.Context, b *bench) error {
+	if err := b.oneNode(); err != nil {
+		return err
 	}
-	fmt.Fprint(w, "\nround\tjoins/s\tbare upgrade loop\tratio\tserver CPU per join\t\n")
-	for i, j := range r.Joins {
-		fmt.Fprintf(w, "%d\t%.0f\t%.0f\t%.3f\t%s\t\n", i+1, j.Server, j.Bare, j.Server/math.Max(j.Bare, 1), inSeconds.format(j.CPU))
+	return b.audience(ctx, func(c *crowd) error {
+		publishers := onePerRoom(c.live())
+		return b.withBare(ctx, len(c.live()), func(loop *bare) error {
+			return b.around(ctx, func() error {
+				for _, rate := range tailRates {
+					if rate > b.o.rate {
+						break
+					}
+					if err := b.tailRound(ctx, c.live(), publishers, loop, rate); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
+	})
+}
+
+// onePerRoom is a session of each room, in the order of the rooms' first ones.
+func onePerRoom(sessions []*session) (out []*session) {
+	seen := map[uint16]bool{}
+	for _, s := range sessions {
+		if !seen[s.room] {
+			seen[s.room] = true
+			out = append(out, s)
+		}
 	}
-	v := r.Values
-	fmt.Fprintf(w, "median\t%.0f\t%.0f\t%.3f\t%s\t\n", v["joins_per_second"], v["joins_per_second_bare"], v["joins_ratio"], inSeconds.format(v["join_cpu"]))
+	return out
+}
+
+// tailRound measures one rate, and then the bare loop: a write to a room's number of sockets as often as a message comes.
+func (b *bench) tailRound(ctx context.Context, viewers, publishers []*session, loop *bare, rate float64) error {
+	r := TailRound{Rate: rate}
+	p := plan{phases: []phase{steady(b.o.warmup+b.o.duration, rate)}, warm: b.o.warmup, slot: time.Second, label: fmt.Sprintf("tail %.0f/s", rate)}
+	turn := 0
+	p.pick = func(time.Duration) *session { turn++; return publishers[turn%len(publishers)] }
+	var m *measured
+	spent, err := b.timed(func() (err error) { m, err = b.mainTrial(ctx, p, viewers); return err })
+	if err != nil || m.counted.frames == 0 {
+		return errors.Join(err, ctx.Err())
+	}
+	frames, deliveries := float64(m.counted.frames), float64(m.counted.events[kindDanmaku])
+	r.Delivery, r.Frame = spent/max(deliveries, 1), spent/frames
+	r.P50, r.P99 = m.latencies.quantile(toReceipt, 50).Seconds(), m.latencies.quantile(toReceipt, 99).Seconds()
+	room := (len(viewers) + len(publishers) - 1) / len(publishers)
+	passes := max(1, int(rate/2))
+	if r.Bare, err = b.beside(loop, Passes{passes, time.Duration(1e9 / rate), int(float64(m.counted.bytes)/frames) + frameHeader4, room}); err != nil {
+		return err
+	}
+	r.Message = (spent - frames*r.Bare) / float64(len(m.trial.due))
+	b.result.Tail = append(b.result.Tail, r)
+	b.result.Values["message_cpu"] = max(b.result.Values["message_cpu"], r.Message)
+	b.result.Values[fmt.Sprintf("delivery_cpu_%.0f", r.Rate)] = r.Delivery
+	return nil
 }

@@ -80,25 +80,25 @@ func (l *latencies) quantile(m measure, percentile float64) time.Duration {
 // Distribution is one latency as reports show it, in seconds.
 type Distribution struct {
 	About string      `json:"about"`
-	Count int64       `json:"count"`
+	Count int64       `json:"count" col:"count"`
 	Mean  float64     `json:"mean_seconds"`
-	P50   float64     `json:"p50_seconds"`
-	P90   float64     `json:"p90_seconds"`
-	P99   float64     `json:"p99_seconds"`
-	P999  float64     `json:"p999_seconds"`
-	Max   float64     `json:"max_seconds"`
+	P50   float64     `json:"p50_seconds" col:"p50,s"`
+	P90   float64     `json:"p90_seconds" col:"p90,s"`
+	P99   float64     `json:"p99_seconds" col:"p99,s"`
+	P999  float64     `json:"p999_seconds" col:"p99.9,s"`
+	Max   float64     `json:"max_seconds" col:"max,s"`
 	Curve []CurveStep `json:"curve,omitempty"`
+
+	name string
 }
+
+func (d Distribution) label() string { return d.name }
 
 // CurveStep is one point of a latency by percentile.
 type CurveStep struct {
 	Percentile float64 `json:"percentile"`
 	Seconds    float64 `json:"seconds"`
 }
-
-// curvePercentiles halve what is left above, as HdrHistogram's own plots do.
-var curvePercentiles = []float64{0, 25, 50, 62.5, 75, 81.25, 87.5, 90.625, 93.75, 95.3125, 96.875, 97.65625, 98.4375, 99, 99.21875,
-	99.609375, 99.8046875, 99.90234375, 99.951171875, 99.9755859375, 99.99, 99.99389648, 99.99694824, 99.999}
 
 // distribution sums a measure up; false when nothing was recorded.
 func (l *latencies) distribution(m measure) (Distribution, bool) {
@@ -107,11 +107,11 @@ func (l *latencies) distribution(m measure) (Distribution, bool) {
 		return Distribution{}, false
 	}
 	at := func(p float64) float64 { return float64(h.ValueAtPercentile(p)) / 1e6 }
-	d := Distribution{About: m.about(), Count: h.TotalCount(), Mean: h.Mean() / 1e6,
+	d := Distribution{name: m.String(), About: m.about(), Count: h.TotalCount(), Mean: h.Mean() / 1e6,
 		P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: float64(h.Max()) / 1e6}
-	for _, p := range curvePercentiles {
-		if float64(d.Count)*(100-p)/100 >= 1 {
-			d.Curve = append(d.Curve, CurveStep{p, at(p)})
+	for _, b := range h.CumulativeDistribution() { // its steps halve what is left above
+		if b.Quantile < 100 {
+			d.Curve = append(d.Curve, CurveStep{b.Quantile, float64(b.ValueAt) / 1e6})
 		}
 	}
 	return d, true

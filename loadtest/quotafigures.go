@@ -29,21 +29,23 @@ type QuotaStage struct {
 	Name        string  `json:"name"`
 	About       string  `json:"about"`
 	At          float64 `json:"at_seconds"`
-	Seconds     float64 `json:"seconds"`
+	Seconds     float64 `json:"seconds" col:"seconds,1"`
 	Attempts    int64   `json:"attempts"`
-	Demand      float64 `json:"demand_per_second"`
-	Admitted    int64   `json:"admitted"`
-	Level       int64   `json:"level"`       // of the exact bucket at the stage's begin
-	Allowed     int64   `json:"allowed"`     // level + rate × seconds
-	Left        int64   `json:"left"`        // level at its end: what the bound would still have allowed
-	Utilisation float64 `json:"utilisation"` // admitted / (rate × seconds + what was taken from the level), where demand was above the quota throughout; else 0
-	Excess      int64   `json:"excess"`      // of the worst window that ends in this stage
-	RoomCalls   float64 `json:"room_calls_per_second"`
-	UserCalls   float64 `json:"user_calls_per_second"`
-	Scripts     float64 `json:"scripts_per_second"`
+	Demand      float64 `json:"demand_per_second" col:"demand/s,0"`
+	Admitted    int64   `json:"admitted" col:"admitted"`
+	Level       int64   `json:"level"`                           // of the exact bucket at the stage's begin
+	Allowed     int64   `json:"allowed" col:"allowed"`           // level + rate × seconds
+	Left        int64   `json:"left" col:"left"`                 // level at its end: what the bound would still have allowed
+	Utilisation float64 `json:"utilisation" col:"utilisation,%"` // admitted / (rate × seconds + what was taken from the level), where demand was above the quota throughout; else 0
+	Excess      int64   `json:"excess" col:"over"`               // of the worst window that ends in this stage
+	RoomCalls   float64 `json:"room_calls_per_second" col:"room calls/s,1"`
+	UserCalls   float64 `json:"user_calls_per_second" col:"user calls/s,1"`
+	Scripts     float64 `json:"scripts_per_second" col:"Redis scripts/s,1"`
 	Saturated   bool    `json:"saturated"`
 	Calm        bool    `json:"calm"`
 }
+
+func (s QuotaStage) label() string { return s.Name }
 
 // Evidence is what the check rests on: who told of the admitted danmaku.
 type Evidence struct {
@@ -220,26 +222,6 @@ func (q *quotaRun) byNode(t *trial) []NodeSeries {
 	}
 	slices.SortFunc(out, func(a, b NodeSeries) int { return strings.Compare(a.Node, b.Node) })
 	return out
-}
-
-func (r *Result) quotaTable(w io.Writer) {
-	q := r.Quota
-	if q == nil {
-		return
-	}
-	fmt.Fprintf(w, "\n%d/s + %d\tseconds\tdemand/s\tadmitted\tallowed\tleft\tutilisation\tover\troom calls/s\tuser calls/s\tRedis scripts/s\t\n", q.Rate, q.Burst)
-	rows := q.Stages
-	if q.User != nil {
-		rows = append(slices.Clone(rows), *q.User)
-	}
-	for _, s := range rows {
-		used := "–"
-		if s.Saturated {
-			used = fmt.Sprintf("%.1f %%", 100*s.Utilisation)
-		}
-		fmt.Fprintf(w, "%s\t%.3g\t%.0f\t%d\t%d\t%d\t%s\t%d\t%.1f\t%.1f\t%.1f\t\n", s.Name, s.Seconds, s.Demand, s.Admitted, s.Allowed, s.Left, used, s.Excess,
-			s.RoomCalls, s.UserCalls, s.Scripts)
-	}
 }
 
 func (r *Result) quotaLines(w io.Writer) {

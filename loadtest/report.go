@@ -97,33 +97,18 @@ func (r *Result) tiles() []tile {
 }
 
 // tables are those of the summary, and all values.
-func (r *Result) tables() []table {
-	var out []table
-	add := func(title string, write func(io.Writer)) {
-		var b strings.Builder
-		t := tabwriter.NewWriter(&b, 0, 0, 3, ' ', tabwriter.AlignRight)
-		write(t)
-		t.Flush()
-		if text := strings.Trim(b.String(), "\n"); strings.TrimSpace(text) != "" {
-			line, _, _ := strings.Cut(text, "\n")
-			out = append(out, table{title, text, len(line) > 90})
-		}
+func (r *Result) tables() (out []table) {
+	for _, s := range r.sheets() {
+		text := s.text(r.Values, 3)
+		line, _, _ := strings.Cut(text, "\n")
+		out = append(out, table{s.title, text, len(line) > 90})
 	}
-	add("Latencies", r.latencyTable)
-	add("Classes", r.classTable)
-	add("Ramp", r.rampTable)
-	add("Churn", r.churnTable)
-	add("Turns", r.slowTable)
-	add("Turns, small room", r.fairTable)
-	add("Rounds", r.framesTable)
-	add("Joins", r.joinsTable)
-	add("Rates", r.tailTable)
-	add("Stages", r.quotaTable)
-	add("All figures", func(w io.Writer) {
-		for _, name := range slices.Sorted(maps.Keys(r.Values)) {
-			q, _ := quantityNamed(name)
-			fmt.Fprintf(w, "%s\t%s\t\n", name, q.unit.format(r.Values[name]))
-		}
-	})
-	return out
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 3, ' ', tabwriter.AlignRight)
+	for _, name := range slices.Sorted(maps.Keys(r.Values)) {
+		q, _ := quantityNamed(name)
+		fmt.Fprintf(t, "%s\t%s\t\n", name, q.unit.format(r.Values[name]))
+	}
+	t.Flush()
+	return append(out, table{"All figures", b.String(), false})
 }

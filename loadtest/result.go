@@ -34,9 +34,9 @@ type Result struct {
 	Server      []ServerSample          `json:"server,omitempty"`
 	Ramp        []RampPoint             `json:"ramp,omitempty"`
 	Churn       []ChurnRound            `json:"churn,omitempty"`
-	Slow        []SlowRound             `json:"slow,omitempty"`
+	Slow        []Turn                  `json:"slow,omitempty"`
 	Frames      []FrameRound            `json:"frames,omitempty"`
-	Fair        []FairRound             `json:"fair,omitempty"`
+	Fair        []Turn                  `json:"fair,omitempty"`
 	Joins       []JoinRound             `json:"joins,omitempty"`
 	Tail        []TailRound             `json:"tail,omitempty"`
 	Quota       *Quota                  `json:"quota,omitempty"`
@@ -123,7 +123,7 @@ func (r *Result) connected(c *crowd, wanted int) {
 	x.Wanted += wanted
 	x.Joined += c.joined.Load()
 	x.Failed += c.failed.Load()
-	silent := int64(c.waiting())
+	silent := int64(c.count(stageNew))
 	x.Silent += silent
 	x.Closed += int64(c.size()) - c.joined.Load() - c.failed.Load() - silent
 	c.mu.Lock()

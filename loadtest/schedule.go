@@ -1,9 +1,14 @@
 package main
 
 import (
+	"context"
+	_ "embed"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -91,3 +96,109 @@ func length(phases []phase) time.Duration {
 	}
 	return sum
 }
+
+// class is the kind of message an attempt sends.
+type class uint8
+
+// The classes, in the order of every table.
+const (
+	danmaku class = iota
+	gift
+	like
+	classes
+)
+
+// String is the class's name in reports, as in the server's metrics.
+func (c class) String() string { return [...]string{"danmaku", "gift", "like"}[c] }
+
+// letter begins the client id of an attempt of this class.
+func (c class) letter() byte { return "dgl"[c] }
+
+// mix is the share of each class among the attempts, in any unit.
+type mix [classes]float64
+
+// parseMix reads danmaku=80,like=18,gift=2; what is not named is 0.
+func parseMix(s string) (mix, error) {
+	var m mix
+	for _, part := range strings.Split(s, ",") {
+		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+		c, known := classNamed(name)
+		share, err := strconv.ParseFloat(value, 64)
+		if !ok || !known || err != nil || !(share >= 0 && share < 1e9) {
+			return mix{}, fmt.Errorf("mix: want danmaku=80,gift=2,like=18, have %q", part)
+		}
+		m[c] = share
+	}
+	if m.sum() == 0 {
+		return mix{}, errors.New("mix: want at least one share above 0")
+	}
+	return m, nil
+}
+
+func classNamed(name string) (class, bool) {
+	for c := range classes {
+		if c.String() == name {
+			return c, true
+		}
+	}
+	return 0, false
+}
+
+func (m mix) sum() float64 { return m[danmaku] + m[gift] + m[like] }
+
+// draw picks the class of each of n attempts, the same for the same seed.
+func (m mix) draw(n int, rng *rand.Rand) []class {
+	out := make([]class, n)
+	for i := range out {
+		x := rng.Float64() * m.sum()
+		for c := range classes {
+			if x < m[c] {
+				out[i] = c
+				break
+			}
+			x -= m[c]
+		}
+	}
+	return out
+}
+
+// corpusText holds lines as viewers type them, Chinese and English, written for this project: text that repeats like
+// real chat does, so that sizes on the wire are those of a real room. A line holds nothing that JSON would escape.
+//
+//go:embed corpus.txt
+var corpusText string
+
+// corpus returns the lines.
+func corpus() []string {
+	return strings.Split(strings.TrimSpace(corpusText), "\n")
+}
+
+// waitFor waits for d or for ctx's end.
+func waitFor(ctx context.Context, d time.Duration) error {
+	return waitUntil(ctx, time.Now().Add(d))
+}
+
+// waitUntil waits for an instant or for ctx's end. Short waits are exact to some tens of microseconds on Linux; in a
+// long one the end of ctx is noticed at once.
+func waitUntil(ctx context.Context, at time.Time) error {
+	const exact = 20 * time.Millisecond
+	if d := time.Until(at) - exact; d > 0 {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	for time.Now().Before(at) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		sleepUntil(at)
+	}
+	return ctx.Err()
+}
+
+// newRand is a generator that yields the same numbers for the same seed.
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x6c697665726f6f6d)) }

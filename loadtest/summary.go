@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 )
 
@@ -18,18 +17,9 @@ func (r *Result) summary(w io.Writer) {
 		fmt.Fprintf(w, ", server %s", strings.Join(e.Server, ", "))
 	}
 	fmt.Fprintf(w, "\nsessions: %s; the run took %s\n", r.Connections, time.Duration(r.Seconds*1e9).Round(time.Second))
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	r.latencyTable(t)
-	r.classTable(t)
-	r.rampTable(t)
-	r.churnTable(t)
-	r.slowTable(t)
-	r.fairTable(t)
-	r.framesTable(t)
-	r.joinsTable(t)
-	r.tailTable(t)
-	r.quotaTable(t)
-	t.Flush()
+	for _, s := range r.sheets() {
+		fmt.Fprintf(w, "\n%s\n", s.text(r.Values, 2))
+	}
 	r.quotaLines(w)
 	r.deliveryLines(w)
 	r.costLines(w)
@@ -41,31 +31,6 @@ func (r *Result) summary(w io.Writer) {
 	}
 	for _, o := range r.Objectives {
 		fmt.Fprintln(w, o)
-	}
-}
-
-func (r *Result) latencyTable(w io.Writer) {
-	if len(r.Latencies) == 0 {
-		return
-	}
-	fmt.Fprint(w, "\nlatency\tcount\tp50\tp90\tp99\tp99.9\tmax\t\n")
-	for m := range measures {
-		if d, ok := r.Latencies[m.String()]; ok {
-			f := inSeconds.format
-			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t\n", m, d.Count, f(d.P50), f(d.P90), f(d.P99), f(d.P999), f(d.Max))
-		}
-	}
-}
-
-func (r *Result) classTable(w io.Writer) {
-	if len(r.Classes) == 0 {
-		return
-	}
-	fmt.Fprint(w, "\nclass\tattempts\tadmitted\tdegraded\trefused\tunanswered\tunsent\t\n")
-	for c := range classes {
-		if x, ok := r.Classes[c.String()]; ok {
-			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", c, x.Attempts, x.Admitted+x.Duplicate, x.Degraded, x.Refused, x.Unanswered, x.Unsent)
-		}
 	}
 }
 

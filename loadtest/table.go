@@ -150,7 +150,7 @@ func (t *ratioTable) run(ctx context.Context, name string, args ...string) (*Res
 func framesRow(viewers int, r *Result) string {
 	var size, server, bare, ratio []float64
 	for _, f := range r.Frames {
-		size, server, bare, ratio = append(size, f.Bytes), append(server, f.Server), append(bare, f.Bare), append(ratio, f.ratio())
+		size, server, bare, ratio = append(size, f.Bytes), append(server, f.Server), append(bare, f.Bare), append(ratio, f.Ratio)
 	}
 	return fmt.Sprintf("| %s viewers, %.0f B | %s | %s | **%s ×** |", thousands(viewers), median(size),
 		spread(bare, micros), spread(server, micros), spread(ratio, func(v float64) string { return fmt.Sprintf("%.2f", v) }))

@@ -9,7 +9,7 @@ import (
 func TestTheTableIsMarkdownWithMediansAndSpread(t *testing.T) {
 	r := &Result{Values: map[string]float64{"deliveries_per_second": 5.01e6, "delivered": 1, "admission_p50": 0.09, "admission_p99": 0.2, "server_cpu": 0.97,
 		"cpu_per_frame": 9e-6, "frame_cpu_bare": 7.5e-6, "memory_per_session": 7000, "memory_per_session_freed": 5400, "heap_per_session": 3000},
-		Frames: []FrameRound{{130, 12e-6, 10e-6}, {132, 11e-6, 10e-6}, {131, 13e-6, 10e-6}, {131, 10e-6, 10e-6}, {131, 20e-6, 10e-6}}}
+		Frames: []FrameRound{{130, 12e-6, 10e-6, 1.2}, {132, 11e-6, 10e-6, 1.1}, {131, 13e-6, 10e-6, 1.3}, {131, 10e-6, 10e-6, 1}, {131, 20e-6, 10e-6, 2}}}
 	table := &ratioTable{o: &tableOptions{sessions: 18_000, serverCPUs: "0"}, results: []*Result{r}}
 	table.frames = []string{framesRow(10_000, r)}
 	table.deliveries = []string{deliveriesRow(5000, 1000, r)}

@@ -88,12 +88,3 @@ func (b *bench) crowdAt(ctx context.Context, target *url.URL, n int, stable bool
 	b.connected(c, n)
 	return c, err
 }
-
-// dismiss sends all of them home.
-func dismiss(ctx context.Context, crowds []*crowd) {
-	var wg sync.WaitGroup
-	for _, c := range crowds {
-		wg.Go(func() { c.disperse(ctx, politely, 0) })
-	}
-	wg.Wait()
-}

@@ -5,7 +5,10 @@ package main
 import (
 	"errors"
 	"os"
+	"syscall"
 )
+
+func ownGroup() *syscall.SysProcAttr { return nil }
 
 func pause(*os.Process) error { return errors.New("processes can't be paused on this system") }
 

@@ -7,6 +7,13 @@ import (
 	"syscall"
 )
 
+// ownGroup keeps the terminal's signals away from a child.
+func ownGroup() *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Setpgid: true}
+	endWithUs(a)
+	return a
+}
+
 // pause stops a process where it stands (SIGSTOP).
 func pause(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"time"
 )
@@ -12,12 +11,19 @@ import (
 // RampPoint is the server at one number of idle sessions, met twice.
 type RampPoint struct {
 	Sessions   int     `json:"sessions"`
-	Memory     float64 `json:"memory_bytes"`       // resident, untouched, after -hold
-	Freed      float64 `json:"memory_freed_bytes"` // resident, in the second pass, after it was told to give back what it can
-	Heap       float64 `json:"heap_bytes"`         // Go heap in use then
-	Goroutines float64 `json:"goroutines"`
-	CPU        float64 `json:"cpu"`             // of one core, idle
-	After      bool    `json:"after,omitempty"` // everybody has left again, -hold and afterRest ago
+	Memory     float64 `json:"memory_bytes" col:"memory,B"`      // resident, untouched, after -hold
+	Freed      float64 `json:"memory_freed_bytes" col:"freed,B"` // resident, in the second pass, after it was told to give back what it can
+	Heap       float64 `json:"heap_bytes" col:"heap then,B"`     // Go heap in use then
+	Goroutines float64 `json:"goroutines" col:"goroutines,0"`
+	CPU        float64 `json:"cpu" col:"idle CPU,%"` // of one core, idle
+	After      bool    `json:"after,omitempty"`      // everybody has left again, -hold and afterRest ago
+}
+
+func (p RampPoint) label() string {
+	if p.After {
+		return "all left"
+	}
+	return fmt.Sprint(p.Sessions)
 }
 
 // afterRest is how long a server may take, untouched, to give back what a crowd that has left had needed.
@@ -96,7 +102,7 @@ func rampSizes(o *options) []int {
 func (b *bench) rampPass(ctx context.Context, free bool) error {
 	o := b.o
 	c := b.crowd(o.viewers, true)
-	defer c.disperse(context.WithoutCancel(ctx), politely, 0)
+	defer dismiss(ctx, c)
 	at := 0
 	look := func(after bool) error {
 		err := b.rampPoint(ctx, at, len(c.live()), free, after)
@@ -204,33 +210,86 @@ func slope(x, y []float64) float64 {
 	return xy / xx
 }
 
-func (r *Result) rampTable(w io.Writer) {
-	if len(r.Ramp) == 0 {
-		return
-	}
-	fmt.Fprint(w, "\nsessions\tmemory\tgoroutines\tidle CPU\tfreed\theap then\t\n")
-	for _, p := range r.Ramp {
-		who := fmt.Sprint(p.Sessions)
-		if p.After {
-			who = "all left"
-		}
-		freed, heap := "–", "–"
-		if p.Freed > 0 {
-			freed, heap = formatBytes(p.Freed), formatBytes(p.Heap)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%.0f\t%.1f %%\t%s\t%s\t\n", who, formatBytes(p.Memory), p.Goroutines, 100*p.CPU, freed, heap)
-	}
-	perSession := func(name string) string {
-		if v, ok := r.Values[name]; ok {
-			return fmt.Sprintf("%.0f B", v)
-		}
-		return "–"
-	}
-	fmt.Fprintf(w, "per session\t%s\t%.3f\t\t%s\t%s\t\n", perSession("memory_per_session"), r.Values["goroutines_per_session"],
-		perSession("memory_per_session_freed"), perSession("heap_per_session"))
+// watchers are the sessions that stay through a churn and see whether it disturbs them.
+const watchers = 100
+
+// ChurnRound is the server after one round of viewers has gone.
+type ChurnRound struct {
+	Sessions   float64 `json:"sessions" col:"sessions left,0"` // as the server counts them
+	Goroutines float64 `json:"goroutines" col:"goroutines,0"`
+	Heap       float64 `json:"heap_bytes" col:"heap,B"` // in use, after a collection
+	Memory     float64 `json:"memory_bytes" col:"memory,B"`
+	Failed     int64   `json:"failed" col:"failed"`
 }
 
-// rest waits as long as a server may rest before its memory is read.
-func (b *bench) rest(ctx context.Context) error {
-	return waitFor(ctx, b.o.hold)
+// churn lets rounds of viewers come and go, a third politely, a third without a word, a third by reset, while some
+// watch the room's chat.
+func churn(ctx context.Context, b *bench) error {
+	o := b.o
+	if b.sampler.blind() {
+		return errors.New("churn looks at the server's memory: give -admin or -pid with -url")
+	}
+	stay := b.crowd(watchers, true)
+	defer dismiss(ctx, stay)
+	if err := b.gather(ctx, stay, watchers); err != nil {
+		return err
+	}
+	first, err := b.sampler.read(ctx)
+	if err != nil {
+		return err
+	}
+	chat, stop := context.WithCancel(ctx)
+	defer stop()
+	p := plan{phases: []phase{steady(o.deadline(), o.rate)}, slot: time.Second, senders: o.senders, label: "churn"}
+	err = b.around(ctx, func() (err error) {
+		p.meanwhile = func(ctx context.Context, _ time.Time) { err = b.rounds(ctx); stop() }
+		_, spoken := b.mainTrial(chat, p, stay.live())
+		if errors.Is(spoken, context.Canceled) {
+			return err
+		}
+		return errors.Join(err, spoken)
+	})
+	b.growth(first)
+	return err
+}
+
+func (b *bench) rounds(ctx context.Context) error {
+	o := b.o
+	for i := range o.rounds {
+		c := b.crowd(o.viewers, false)
+		err := c.connect(ctx, o.viewers, o.connectRate)
+		b.connected(c, o.viewers)
+		c.disperse(context.WithoutCancel(ctx), rudely, o.connectRate)
+		if err != nil {
+			return err
+		}
+		if err := waitFor(ctx, b.o.hold); err != nil {
+			return err
+		}
+		b.sampler.free(ctx, min(freeRest, b.o.hold))
+		x, err := b.sampler.read(ctx)
+		if err != nil {
+			return err
+		}
+		b.result.Churn = append(b.result.Churn, ChurnRound{x.Sessions, x.Goroutines, x.Heap, x.Memory, c.failed.Load()})
+		b.progress.line(fmt.Sprintf("churn: round %d of %d gone, %.0f sessions left, %.0f goroutines, heap %s",
+			i+1, o.rounds, x.Sessions, x.Goroutines, formatBytes(x.Heap)))
+	}
+	return nil
+}
+
+// growth compares the last round with the second, since the first one fills pools and tables.
+func (b *bench) growth(first ServerSample) {
+	rounds := b.result.Churn
+	if len(rounds) == 0 {
+		return
+	}
+	v, last := b.result.Values, rounds[len(rounds)-1]
+	v["memory_left"] = last.Memory - first.Memory
+	v["goroutines_left"] = last.Goroutines - first.Goroutines
+	if len(rounds) > 2 {
+		second := rounds[1]
+		v["heap_growth"] = last.Heap/max(second.Heap, 1) - 1
+		v["goroutine_growth"] = last.Goroutines/max(second.Goroutines, 1) - 1
+	}
 }

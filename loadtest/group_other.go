@@ -1,7 +1,0 @@
-//go:build !unix
-
-package main
-
-import "syscall"
-
-func ownGroup() *syscall.SysProcAttr { return nil }
