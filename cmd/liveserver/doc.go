@@ -8,6 +8,8 @@
 //
 // The one idea: main reads what it is told, runs a node (internal/node) and decides nothing.
 //
-// Concurrency: [run] owns every goroutine it starts and returns after the last one ended. A second signal ends the
-// process at once.
+// Concurrency: [run] owns every goroutine it starts and returns after the last one ended. A second signal cuts the drain
+// short, a third ends the process at once.
+//
+// Files: main.go (subcommands, exit codes), serve.go (signals, log), announce.go (what is printed at start), token.go.
 package main

@@ -1,9 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
 
 	"liveroom/internal/config"
 	"liveroom/internal/node"
@@ -16,7 +20,7 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer, environ
 		return err
 	}
 	cfg.NodeID = node.ID(cfg)
-	ctx, stop := untilSignal(ctx)
+	ctx, hurry, stop := untilSignals(ctx)
 	defer stop()
 
 	log := newLogger(stderr, cfg.Log, cfg.NodeID)
@@ -27,6 +31,74 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer, environ
 	if err := announce(stdout, cfg, n); err != nil {
 		log.Warn("addresses not printed", "err", err)
 	}
-	failed := n.Wait(ctx)
-	return cmp.Or(failed, n.Close())
+	return n.Run(ctx, hurry)
+}
+
+// lastPatience is how long a node that is told to hurry may take before the process ends all the same.
+const lastPatience = 5 * time.Second
+
+// untilSignals returns a context that ends with the first SIGINT or SIGTERM, and one that ends with the second; a third ends the
+// process at once. SIGHUP ends nothing: it is for the certificate. Signals are counted here rather than by
+// signal.NotifyContext, which loses a second one that comes before it has let go of the first. stop gives the signals back.
+func untilSignals(ctx context.Context) (first, second context.Context, stop func()) {
+	first, end := context.WithCancel(ctx)
+	second, hurry := context.WithCancel(context.WithoutCancel(ctx))
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		var late <-chan time.Time
+		for {
+			select {
+			case sig := <-signals:
+				switch {
+				case sig == syscall.SIGHUP:
+				case first.Err() == nil:
+					end()
+				case late == nil:
+					hurry()
+					late = time.After(lastPatience)
+				default:
+					os.Exit(exitFailed)
+				}
+			case <-late:
+				os.Exit(exitFailed)
+			case <-over:
+				return
+			}
+		}
+	}()
+	return first, second, func() {
+		signal.Stop(signals)
+		close(over)
+		<-ended
+		end()
+		hurry()
+	}
+}
+
+// newLogger writes what the configuration asks for to w.
+func newLogger(w io.Writer, c config.Log, node string) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
+		level = slog.LevelInfo // config.Validate allows only names that slog knows
+	}
+	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: withoutPasswords}
+	var h slog.Handler = slog.NewJSONHandler(w, opts)
+	if c.Format == "text" {
+		h = slog.NewTextHandler(w, opts)
+	}
+	return slog.New(h).With("node", node)
+}
+
+// withoutPasswords hides those of URLs, which errors of libraries repeat.
+func withoutPasswords(_ []string, a slog.Attr) slog.Attr {
+	switch v := a.Value.Any().(type) {
+	case string:
+		a.Value = slog.StringValue(config.Redact(v))
+	case error:
+		a.Value = slog.StringValue(config.Redact(v.Error()))
+	}
+	return a
 }

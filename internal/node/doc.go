@@ -2,7 +2,15 @@
 // again.
 //
 // The one idea: this package wires and owns life and death. What the parts say to each other goes through adapters that
-// translate and decide nothing.
+// translate and decide nothing. Whoever makes a part adds its closer to the one list (closers.go), by which a node ends that
+// ran, that failed to start, and that is told to hurry.
 //
-// Concurrency: a [Node] owns every goroutine it starts; [Node.Close] returns after the last one ended.
+// Concurrency: a [Node] owns every goroutine it starts; [Node.Run] returns after the last one ended. All fields but the
+// answers kept in it are fixed once [Start] has returned.
+//
+// Files: node.go (the parts, in the order they are made), closers.go (the end), ports.go and doors.go (listeners, servers, what
+// comes in by them), certificate.go, hello.go (who a socket is of), tokens.go (signing, verifying, revoking), nodes.go (the
+// fabric between nodes), questions.go (what nodes ask each other), adapters.go (rooms, API and limits to the fabric), quotas.go
+// (limits over nodes), rulesource.go and changes.go (the limits in force, and who may change them), observers.go (who looks on
+// at the gate), readiness.go, memory.go.
 package node

@@ -11,6 +11,7 @@ import (
 	"liveroom/conn"
 	"liveroom/internal/admit"
 	"liveroom/internal/api"
+	"liveroom/internal/config"
 	"liveroom/internal/site"
 	"liveroom/limit"
 	"liveroom/protocol"
@@ -48,11 +49,12 @@ func (n *Node) openDoors(certificate *tls.Config, reg *prometheus.Registry) erro
 		Origins: n.cfg.AllowedOrigins(), MaxSessions: n.cfg.Sessions.Max,
 		HelloTimeout: n.cfg.Sessions.HelloTimeout, Heartbeat: n.cfg.Sessions.Heartbeat, WriteTimeout: n.cfg.Sessions.WriteTimeout,
 		PongTimeout: min(maxPongTimeout, n.cfg.Sessions.Heartbeat), ClientAddr: clientAddr, Ready: n.newcomers(), Admit: admitting(arrivals), Meter: meter{admit.NewFrames(n.gate, reg)},
-		Deflate: n.deflates(), Metrics: n.sockets, Logger: n.log,
+		Deflate: n.cfg.Compression != config.CompressionOff, Metrics: n.sockets, Logger: n.log,
 	}, &lobby{tokens: n.tokens, hub: n.hub, guests: n.cfg.Auth.Guests, created: created})
 	if err != nil {
 		return err
 	}
+	n.closers.add("send clients away", max(n.cfg.DrainTimeout+partTimeout, closeTimeout), n.leave)
 	var nodes api.Nodes
 	if !n.cfg.Embedded() {
 		nodes = n.askNodes
@@ -65,8 +67,8 @@ func (n *Node) openDoors(certificate *tls.Config, reg *prometheus.Registry) erro
 	if err := n.answerNodes(calls); err != nil {
 		return err
 	}
-	n.main = viewerServer(pages, calls, n.acceptor, certificate, n.log)
-	n.admin = adminServer(n.cfg, pages, calls, n.health, reg, n.log)
+	n.viewers.Handler, n.viewers.TLSConfig = viewersMux(pages, calls, n.acceptor), certificate
+	n.operators.Handler = operatorsMux(n.cfg, pages, calls, n.health, reg, n.log)
 	return nil
 }
 
@@ -93,16 +95,4 @@ func (m meter) Frame(s *conn.Session) (*protocol.Error, *protocol.Refusal) {
 		return m.frames.Spend(s, who.User, who.Role)
 	}
 	return m.frames.Spend(s, "", "")
-}
-
-// keepDoors puts a doorkeeper before each server. Everything else that needs descriptors from the start is open by now.
-func (n *Node) keepDoors(reg *prometheus.Registry) {
-	a := admit.Allot()
-	a.Tell(n.log, n.cfg.Sessions.Max)
-	refused := admit.RefusedConnections(reg)
-	viewers := admit.NewDoorkeeper(n.ln.main, a.Viewers, "main", refused, n.log)
-	viewers.Among(n.acceptor.Sockets, n.cfg.TrustedProxies)
-	operators := admit.NewDoorkeeper(n.ln.admin, a.Admin, "admin", refused, n.log)
-	n.ln.main, n.main.ConnState = viewers, viewers.Track
-	n.ln.admin, n.admin.ConnState = operators, operators.Track
 }

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"log/slog"
 	"net"
-	"net/http"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,10 +26,10 @@ type Node struct {
 	// Fixed after start.
 	cfg       config.Config
 	log       *slog.Logger
-	ln        *listeners
+	viewers   *port
+	operators *port
 	tokens    *token.Authority
 	revoked   token.Revocations
-	unlearn   func() // ends the learning of what is revoked; nil before it began
 	gate      *limit.Gate
 	quotas    quotas
 	fabric    *fanout.Fabric
@@ -44,15 +43,13 @@ type Node struct {
 	hub       *room.Hub
 	acceptor  *conn.Acceptor
 	health    *health
-	main      *http.Server
-	admin     *http.Server
 
-	stop    context.CancelFunc // ends the background goroutines
-	running sync.WaitGroup     // servers and background goroutines
-	failed  chan error         // what a server ended with although nobody stopped it; one place per server
+	closers closers
+	running sync.WaitGroup // servers and background goroutines
+	failed  chan error     // what a server ended with although nobody stopped it; one place per server
 }
 
-// Start makes every part and begins to serve; [Node.Wait] and [Node.Close] follow. On an error nothing is left behind.
+// Start makes every part and begins to serve; [Node.Run] follows. On an error nothing is left behind.
 func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, err error) {
 	seed, err := loadRules(cfg.Limits)
 	if err != nil {
@@ -67,13 +64,16 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, e
 	}
 	n := &Node{cfg: cfg, log: log, failed: make(chan error, 2), replaying: make(chan struct{}, 1)}
 	background, stop := context.WithCancel(context.Background())
-	n.stop = stop
+	n.closers.add("end what runs", 0, func(context.Context) error { stop(); n.running.Wait(); return nil })
 	defer func() {
-		if err != nil {
-			n.abandon()
+		if err == nil {
+			return
+		}
+		if fault := n.closers.run(context.Background()); fault != nil {
+			log.Warn("start undone", "err", fault)
 		}
 	}()
-	if n.ln, err = listen(cfg); err != nil {
+	if err = n.listen(); err != nil {
 		return nil, err
 	}
 	reg := newRegistry()
@@ -104,8 +104,8 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, e
 	n.running.Go(func() { n.lately.watch(background, n, reg) })
 	n.running.Go(func() { certificate.watch(background) })
 	n.keepDoors(reg)
-	n.serveOn(n.main, n.ln.main, certificate != nil)
-	n.serveOn(n.admin, n.ln.admin, false)
+	n.serve(n.viewers)
+	n.serve(n.operators)
 	return n, nil
 }
 
@@ -122,8 +122,8 @@ func Check(cfg config.Config) (rules int, err error) {
 }
 
 // Addr is where viewers come in, AdminAddr where operators do.
-func (n *Node) Addr() net.Addr      { return n.ln.main.Addr() }
-func (n *Node) AdminAddr() net.Addr { return n.ln.admin.Addr() }
+func (n *Node) Addr() net.Addr      { return n.viewers.ln.Addr() }
+func (n *Node) AdminAddr() net.Addr { return n.operators.ln.Addr() }
 
 // Tokens signs and verifies.
 func (n *Node) Tokens() *token.Authority { return n.tokens }
@@ -157,6 +157,11 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, reg *prometheus.
 	if n.lag, err = admit.NewLagProbe(); err != nil {
 		return err
 	}
+	n.closers.add("end the lag probe", 0, func(context.Context) error { n.lag.Close(); return nil })
+	deflateFrom := 0 // what pays
+	if n.cfg.Compression == config.CompressionOn {
+		deflateFrom = 1
+	}
 	n.hub, err = room.New(room.Config{
 		Bus: bus{n.fabric}, Gate: n.gate, Lag: n.lag.Read, Shed: n.sockets.Shed, Verify: n.verify, Allowances: said.of, Elsewhere: n.fabric.Online, Storing: n.fabric.Storing,
 		Gifts: n.cfg.Gifts, Node: n.cfg.NodeID, Log: n.log, Metrics: room.NewMetrics(reg),
@@ -164,11 +169,12 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, reg *prometheus.
 		GuestGifts: n.cfg.Auth.GuestGifts,
 		MaxRooms:   n.cfg.Rooms.Max, MaxText: n.cfg.Rooms.TextGraphemes, Tick: n.cfg.Rooms.Tick, RoomIdle: n.cfg.Rooms.Idle,
 		Heartbeat:   n.cfg.Sessions.Heartbeat,
-		DeflateFrom: n.deflateFrom(),
+		DeflateFrom: deflateFrom,
 	})
 	if err != nil {
 		return err
 	}
+	n.closers.add("close rooms", closeTimeout, n.hub.Close)
 	n.fabric.Announce(n.audiences)
 	return nil
 }

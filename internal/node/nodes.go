@@ -25,6 +25,7 @@ func (n *Node) joinNodes(ctx context.Context, reg prometheus.Registerer) (err er
 		if n.fabric, err = fanout.Open(ctx, cfg, n.log); err != nil {
 			return config.Fault{Path: "data_dir", Allowed: "a directory that the embedded NATS server can use", Received: err.Error()}
 		}
+		n.closers.add("close the store", closeTimeout, n.fabric.Close)
 		return nil
 	}
 	cfg.URLs, cfg.Credentials = n.cfg.NATS, n.cfg.NATSFiles.Creds
@@ -43,6 +44,7 @@ func (n *Node) joinNodes(ctx context.Context, reg prometheus.Registerer) (err er
 	case err != nil:
 		return config.Fault{Path: "nats", Allowed: "servers that can be reached, with JetStream on", Received: err.Error()}
 	}
+	n.closers.add("close the store", closeTimeout, n.fabric.Close)
 	return nil
 }
 
@@ -106,4 +108,20 @@ func ID(cfg config.Config) string {
 		return '-'
 	}, name)
 	return cmp.Or(id[:min(len(id), protocol.MaxIdentifier-len(suffix))], "n1") + suffix
+}
+
+// prepareDataDir makes the directory when it is missing and makes sure that files can be written there.
+func prepareDataDir(dir string) error {
+	err := os.MkdirAll(dir, 0o750)
+	if err == nil {
+		var probe *os.File
+		if probe, err = os.CreateTemp(dir, ".probe-*"); err == nil {
+			probe.Close()
+			err = os.Remove(probe.Name())
+		}
+	}
+	if err != nil {
+		return config.Fault{Path: "data_dir", Allowed: "a directory that this process can write to", Received: err.Error()}
+	}
+	return nil
 }

@@ -6,9 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
 
 	"liveroom/internal/config"
 	"liveroom/internal/token"
+	"liveroom/limit"
+	"liveroom/protocol"
+	"liveroom/room"
 )
 
 // Authority signs as the server does that runs with this configuration.
@@ -70,4 +76,59 @@ func (n *Node) sharedSecret(ctx context.Context) (string, error) {
 		n.log.Info("took over the nodes' secret; tokens signed by this node's own are void")
 	}
 	return agreed, err
+}
+
+// verify reads a token that a member offers in place of its own.
+func (n *Node) verify(roomID, signed string) (room.Identity, *protocol.Error) {
+	who, err := n.tokens.Verify(signed)
+	if err != nil {
+		return room.Identity{}, unverified(err)
+	}
+	if !who.Allows(roomID) {
+		return room.Identity{}, &protocol.Error{Reason: protocol.ReasonForbidden, Detail: "token: for other rooms"}
+	}
+	return identityOf(who, n.tokens.Leeway()), nil
+}
+
+// identityOf is who a token names, as a room knows somebody. The socket outlives the token by the leeway that the clocks of
+// platform and server are given when a token is verified; meanwhile a client can still refresh it.
+func identityOf(i token.Identity, leeway time.Duration) room.Identity {
+	return room.Identity{User: i.User, Name: i.Name, Role: i.Role, Expires: i.Expires.Add(leeway), Proof: proofOf(i.ID)}
+}
+
+// unverified is why a token that was offered is not taken: what can't be judged now is no verdict.
+func unverified(err error) *protocol.Error {
+	if retry, later := token.RetryAfter(err); later {
+		return &protocol.Error{Reason: protocol.ReasonUnavailable, RetryAfter: limit.Jitter(retry), Detail: err.Error()}
+	}
+	return &protocol.Error{Reason: protocol.ReasonUnauthenticated, Detail: "token: " + err.Error()}
+}
+
+// proofOf is what a session keeps of its token's ID. Two IDs alike in 64 bits would be cut together; an ID is no secret
+// and nothing is granted by it.
+func proofOf(id string) uint64 { return xxhash.Sum64String(id) }
+
+// learnRevoked makes the authority refuse what was revoked on any node, ever since.
+func (n *Node) learnRevoked(ctx context.Context) error {
+	unlearn, err := n.fabric.FollowRevoked(ctx, func(name string, at time.Time, known bool) {
+		if n.revoked.Add(name, at) && !known {
+			n.cut(name)
+		}
+	})
+	if err == nil {
+		n.closers.add("unlearn", 0, func(context.Context) error { unlearn(); return nil })
+	}
+	return err
+}
+
+// cut closes this node's sessions that go by the name.
+func (n *Node) cut(name string) {
+	match := func(who *room.Identity) bool { return token.UserName(who.User) == name }
+	if id, ok := token.IDOf(name); ok {
+		proof := proofOf(id)
+		match = func(who *room.Identity) bool { return who.Proof == proof }
+	}
+	if cut := n.hub.Cut(match, protocol.Refusal{Code: protocol.CloseToken, Detail: token.ErrRevoked.Error()}); cut > 0 {
+		n.log.Info("cut what was revoked", "sessions", cut)
+	}
 }

@@ -16,20 +16,6 @@ import (
 	"liveroom/protocol"
 )
 
-// watchTraffic lets a recorder and a head count look on at the gate.
-func (n *Node) watchTraffic(reg prometheus.Registerer) error {
-	recorder, err := preview.NewRecorder(preview.Config{Node: n.cfg.NodeID, Clock: n.gate.Now})
-	if err != nil {
-		return err
-	}
-	n.recorder, n.lately = recorder, newLately()
-	n.gate.Observe(observers{newHeadcount(n.gate, reg), recorder, n.lately.top})
-	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "liveroom_preview_sampled_ratio", Help: "Share of users whose requests are kept for previews of the limits.",
-	}, func() float64 { return recorder.Stats().Share }))
-	return nil
-}
-
 // preview replays the recorded traffic through two sets of limits. It is an [api.Preview].
 func (n *Node) preview(ctx context.Context, today, proposed *limit.Rules) (any, error) {
 	report, err := n.replay(ctx, today, proposed)

@@ -1,15 +1,76 @@
 package node
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"liveroom/internal/config"
+	"liveroom/internal/rulebook"
 	"liveroom/limit"
 	"liveroom/protocol"
 	"liveroom/room"
 )
+
+// loadRules reads the limit rules of the configuration, the file's or those that ship, and checks them whole.
+func loadRules(cfg config.Limits) (*limit.Spec, error) {
+	spec := limit.Default()
+	if cfg.File != "" {
+		text, err := os.ReadFile(cfg.File)
+		if err != nil {
+			return nil, config.Fault{Path: "limits.file", Allowed: "a YAML file that can be read", Received: err.Error()}
+		}
+		if spec, err = limit.Parse(text); err != nil {
+			return nil, ruleFaults(cfg.File, err)
+		}
+	}
+	if _, err := spec.Compile(); err != nil {
+		return nil, ruleFaults(cfg.File, err)
+	}
+	if faults := checkAskable(spec.Rules); len(faults) > 0 {
+		return nil, ruleFaults(cfg.File, faults)
+	}
+	return spec, nil
+}
+
+// keptRules is the copy of the last good set, in the data directory.
+const keptRules = "limits.json"
+
+// openBook puts the limits in force that the store has, or the file.
+func (n *Node) openBook(ctx context.Context, seed *limit.Spec, reg prometheus.Registerer) (err error) {
+	cfg := rulebook.Config{
+		Gate: n.gate, Seed: seed, File: n.cfg.Limits.File, Log: n.log, Metrics: rulebook.NewMetrics(reg),
+		Check: checkAskable, Judge: n.judge, Published: n.published,
+	}
+	if n.cfg.Limits.Source == config.SourceCluster {
+		cfg.Store, cfg.Keep = ruleStore{n.fabric}, filepath.Join(n.cfg.DataDir, keptRules)
+	}
+	if n.book, err = rulebook.Open(ctx, cfg); err != nil {
+		return err
+	}
+	n.closers.add("close the book of limits", 0, func(context.Context) error { n.book.Close(); return nil })
+	return nil
+}
+
+// ruleFaults shows each fault of a rule set as one of the configuration.
+func ruleFaults(file string, err error) error {
+	var faults limit.Faults
+	if !errors.As(err, &faults) {
+		return config.Fault{Path: "limits.file", Source: "in " + file, Allowed: "a set of rules", Received: err.Error()}
+	}
+	out := make(config.Faults, len(faults))
+	for i, f := range faults {
+		out[i] = config.Fault{Path: "limits.file: " + f.Path, Source: "in " + file, Allowed: "a valid rule", Received: f.Problem}
+	}
+	return out
+}
 
 // askable lists, for the actions that this server asks few scopes about, which those are. A rule for another scope would
 // never be asked, and its author would never learn it.

@@ -7,6 +7,7 @@ import (
 
 	"liveroom/fanout"
 	"liveroom/internal/api"
+	"liveroom/internal/rulebook"
 	"liveroom/protocol"
 	"liveroom/room"
 )
@@ -88,4 +89,33 @@ func busError(err error) error {
 		return fmt.Errorf("%w: %w", room.ErrConflict, err)
 	}
 	return err
+}
+
+// ruleStore lets the rule book keep its sets in the fabric.
+type ruleStore struct{ *fanout.Fabric }
+
+var _ rulebook.Store = ruleStore{}
+
+// Publish implements [rulebook.Store].
+func (s ruleStore) Publish(ctx context.Context, payload []byte, after uint64) (uint64, error) {
+	version, err := s.PublishRules(ctx, payload, after)
+	if errors.Is(err, fanout.ErrConflict) {
+		return 0, fmt.Errorf("%w: %w", rulebook.ErrConflict, err)
+	}
+	return version, err
+}
+
+// History implements [rulebook.Store].
+func (s ruleStore) History(ctx context.Context, before uint64, limit int) ([]rulebook.Record, error) {
+	stored, err := s.RulesHistory(ctx, before, limit)
+	records := make([]rulebook.Record, len(stored))
+	for i, r := range stored {
+		records[i] = rulebook.Record(r)
+	}
+	return records, err
+}
+
+// Follow implements [rulebook.Store].
+func (s ruleStore) Follow(h func(rulebook.Record)) (stop func(), err error) {
+	return s.FollowRules(func(r fanout.RulesRecord) { h(rulebook.Record(r)) })
 }

@@ -1,8 +1,3 @@
-// Package admit words what the limiter said for whoever asked: the one place
-// where a [limit.Decision] becomes a [protocol.Error].
-//
-// What could not be judged, since the shared quotas' store is away, is
-// "unavailable" and never a verdict. docs/limits.md has the table.
 package admit
 
 import (

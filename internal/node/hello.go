@@ -2,6 +2,8 @@ package node
 
 import (
 	"context"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"liveroom/conn"
@@ -79,28 +81,64 @@ func (l *lobby) identify(signed string) (who token.Identity, guestToken string, 
 	return who, guestToken, nil
 }
 
-// verify reads a token that a member offers in place of its own.
-func (n *Node) verify(roomID, signed string) (room.Identity, *protocol.Error) {
-	who, err := n.tokens.Verify(signed)
-	if err != nil {
-		return room.Identity{}, unverified(err)
-	}
-	if !who.Allows(roomID) {
-		return room.Identity{}, &protocol.Error{Reason: protocol.ReasonForbidden, Detail: "token: for other rooms"}
-	}
-	return identityOf(who, n.tokens.Leeway()), nil
+// allowances tells what a welcome says about limits: for each action the rule that a user meets first. Rules for single
+// rooms are left out, since a page explains the usual case. The answer is worked out once per rule set.
+type allowances struct {
+	gate   *limit.Gate
+	cached atomic.Pointer[allowed]
 }
 
-// identityOf is who a token names, as a room knows somebody. The socket outlives the token by the leeway that the clocks of
-// platform and server are given when a token is verified; meanwhile a client can still refresh it.
-func identityOf(i token.Identity, leeway time.Duration) room.Identity {
-	return room.Identity{User: i.User, Name: i.Name, Role: i.Role, Expires: i.Expires.Add(leeway), Proof: proofOf(i.ID)}
+// allowed is the answer for one rule set.
+type allowed struct {
+	rules  *limit.Rules
+	byRole map[protocol.Role]map[string]protocol.Allowance
 }
 
-// unverified is why a token that was offered is not taken: what can't be judged now is no verdict.
-func unverified(err error) *protocol.Error {
-	if retry, later := token.RetryAfter(err); later {
-		return &protocol.Error{Reason: protocol.ReasonUnavailable, RetryAfter: limit.Jitter(retry), Detail: err.Error()}
+// of implements room.Config.Allowances.
+func (a *allowances) of(_ string, role protocol.Role) map[string]protocol.Allowance {
+	rules := a.gate.Rules()
+	c := a.cached.Load()
+	if c == nil || c.rules != rules {
+		c = allowedBy(rules)
+		a.cached.Store(c)
 	}
-	return &protocol.Error{Reason: protocol.ReasonUnauthenticated, Detail: "token: " + err.Error()}
+	return c.byRole[role]
+}
+
+func allowedBy(rules *limit.Rules) *allowed {
+	c := &allowed{rules: rules, byRole: map[protocol.Role]map[string]protocol.Allowance{}}
+	all := rules.All()
+	for _, role := range []protocol.Role{protocol.RoleViewer, protocol.RoleHost, protocol.RoleModerator, protocol.RoleService, protocol.RoleAdmin} {
+		c.byRole[role] = map[string]protocol.Allowance{}
+		for _, action := range []limit.Action{limit.Danmaku, limit.Gift, limit.Like} {
+			for _, scope := range []limit.Scope{limit.ScopeUserRoom, limit.ScopeUser, limit.ScopeConn} { // closest first
+				if r, ok := first(all, scope, action, role); ok {
+					c.byRole[role][action.String()] = allowance(r, role)
+					break
+				}
+			}
+		}
+	}
+	return c
+}
+
+// first returns the rule that is asked first of those that hold in any room.
+func first(all []limit.Rule, scope limit.Scope, action limit.Action, role protocol.Role) (limit.Rule, bool) {
+	i := slices.IndexFunc(all, func(r limit.Rule) bool {
+		return r.Scope == scope.String() && r.Room == "" && !r.Shadow && slices.Contains(r.Action, action.String()) &&
+			(len(r.Role) == 0 || slices.Contains(r.Role, string(role))) && !slices.Contains(r.Exempt.Roles, string(role))
+	})
+	if i < 0 {
+		return limit.Rule{}, false
+	}
+	return all[i], true
+}
+
+func allowance(r limit.Rule, role protocol.Role) protocol.Allowance {
+	times := max(1, r.Multiply[string(role)])
+	per := time.Duration(r.Per)
+	if per == 0 {
+		per = time.Second
+	}
+	return protocol.Allowance{PerSecond: float64(r.Rate*times) / per.Seconds(), Burst: r.Burst * times}
 }

@@ -1,0 +1,108 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// closeTimeout bounds what follows the drain: requests under way, likes, the store.
+	closeTimeout = 10 * time.Second
+	// partTimeout is how long after the last close frame a client may take to answer it.
+	partTimeout = 5 * time.Second
+	// hurryTimeout is what each closer has left once somebody is in a hurry: enough to hand over what is in hand.
+	hurryTimeout = time.Second
+)
+
+// closers take down what was made: the last first. Whoever makes a part adds its closer, before or right after; it is the one
+// way in which a node ends, whether it ran, failed to start or is told to hurry.
+type closers []closer
+
+type closer struct {
+	what string
+	most time.Duration // 0: it waits for nothing
+	end  func(context.Context) error
+}
+
+func (all *closers) add(what string, most time.Duration, end func(context.Context) error) {
+	*all = append(*all, closer{what, most, end})
+}
+
+// run ends everything. When hurry ends, the closer under way is told so, and those after it have little time.
+func (all *closers) run(hurry context.Context) error {
+	var faults []error
+	for _, c := range slices.Backward(*all) {
+		if err := c.run(hurry); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", c.what, err))
+		}
+	}
+	*all = nil
+	return errors.Join(faults...)
+}
+
+func (c closer) run(hurry context.Context) error {
+	most, hurried := c.most, hurry.Err() != nil
+	if hurried {
+		most = min(most, hurryTimeout)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), most)
+	defer cancel()
+	if !hurried {
+		defer context.AfterFunc(hurry, cancel)()
+	}
+	return c.end(ctx)
+}
+
+// Run returns once the node is down: after ctx ended, a server ended by itself, or this node may not run beside another. It
+// takes it down so that nobody loses anything: not ready any more, no new connections, every client sent away with a time to
+// come back, likes stored, the store closed. The admin listener goes last, so that this can be watched. The end of hurry cuts
+// short what only is polite: clients are cut off.
+func (n *Node) Run(ctx, hurry context.Context) error {
+	failed := n.wait(ctx)
+	err := n.closers.run(hurry)
+	n.log.Info("stopped", "err", err)
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+// wait returns when ctx ends, or with why a server ended by itself, or why this node must not run beside another.
+func (n *Node) wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		n.log.Info("draining", "over", n.cfg.DrainTimeout.String())
+		return nil
+	case <-n.fabric.Ended():
+		return n.fabric.Conflict() // drained all the same: its viewers find another node
+	case err := <-n.failed:
+		return err
+	}
+}
+
+// leave makes this node unready and sends everybody away over the drain window. Requests end at the same time, for one that is
+// slow must keep nobody waiting for the word to leave.
+func (n *Node) leave(ctx context.Context) error {
+	n.health.draining.Store(true)
+	var requests sync.WaitGroup
+	requests.Go(func() { n.endRequests(ctx) })
+	sent, cancel := context.WithTimeout(ctx, n.cfg.DrainTimeout+partTimeout)
+	defer cancel()
+	err := n.acceptor.Shutdown(sent, n.cfg.DrainTimeout)
+	requests.Wait()
+	return err
+}
+
+// endRequests closes the main listener and lets the requests under way end. What is still there after closeTimeout, such as
+// a connection on which nothing was ever asked, is cut: that is the client's fault and no failure of the drain.
+func (n *Node) endRequests(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
+	defer cancel()
+	if err := n.viewers.Shutdown(ctx); err != nil {
+		n.log.Info("cut the requests that did not end", "err", errors.Join(err, n.viewers.Close()))
+	}
+}
