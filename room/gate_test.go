@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"liveroom/limit"
 	"liveroom/protocol"
 )
 
@@ -123,15 +124,15 @@ rules:
 func TestRefusalsOfAUserByARuleAreOneLine(t *testing.T) {
 	var s stats
 	for i := range 200 {
-		s.refuse(Refused{User: fmt.Sprint("u", i%2), Action: "danmaku", Rule: "r", Count: 1, Time: int64(i)})
+		s.refuse(Refused{User: fmt.Sprint("u", i%2), Action: "danmaku", Rule: "r", Count: 1, Time: -int64(i), at: limit.Instant(i)})
 	}
-	if got := s.newest(); len(got) != 2 || got[0].Count != 100 || got[0].User != "u1" || got[0].Time != 199 {
+	if got := s.newest(limit.Instant(199 + 3*time.Millisecond)); len(got) != 2 || got[0].Count != 100 || got[0].User != "u1" || got[0].Time != -199 || got[0].AgeMS != 3 {
 		t.Fatalf("want two lines of 100, have %+v", got)
 	}
 	for i := range 500 {
-		s.refuse(Refused{User: fmt.Sprint("v", i), Count: 1, Time: 1000})
+		s.refuse(Refused{User: fmt.Sprint("v", i), Count: 1, at: 1000})
 	}
-	if got := s.newest(); len(got) != MaxRefusals || got[0].User != "v499" {
+	if got := s.newest(1000); len(got) != MaxRefusals || got[0].User != "v499" {
 		t.Fatalf("want %d lines, the newest first, have %d, %+v", MaxRefusals, len(got), got[0])
 	}
 }

@@ -76,7 +76,7 @@ func (r *Room) Info() Info {
 	now := r.hub.gate.Now()
 	i := Info{
 		Summary: r.Summary(), SlowModeMS: p.SlowMode, Pinned: p.Pinned,
-		Quota: r.quota(now), Refusals: r.stats.newest(),
+		Quota: r.quota(now), Refusals: r.stats.newest(now),
 		Mutes: inForce(p.Mutes, r.hub.cfg.Now().UnixMilli()), Bans: inForce(p.Bans, r.hub.cfg.Now().UnixMilli()),
 	}
 	i.Rates.TenSeconds, i.Rates.Minute = r.stats.rates(now, 10), r.stats.rates(now, 60)

@@ -67,7 +67,10 @@ type Refused struct {
 	Scope        string `json:"scope,omitempty"`
 	RetryAfterMS int64  `json:"retry_after_ms,omitempty"`
 	Count        int    `json:"count"`
-	Time         int64  `json:"time"` // of the last, Unix ms
+	Time         int64  `json:"time"`   // of the last, Unix ms of the node that refused
+	AgeMS        int64  `json:"age_ms"` // of the last, when this was read: nodes' clocks differ
+
+	at limit.Instant // of the last
 }
 
 // refuse notes who was refused why, on the line of the same user and rule where there is one.
@@ -76,7 +79,7 @@ func (s *stats) refuse(r Refused) {
 	defer s.mu.Unlock()
 	for i := len(s.refusals) - 1; i >= 0; i-- {
 		old := s.refusals[i]
-		if r.Time-old.Time > mergeWithin.Milliseconds() {
+		if r.at.Sub(old.at) > mergeWithin {
 			break
 		}
 		if old.User == r.User && old.Action == r.Action && old.Rule == r.Rule && old.Reason == r.Reason {
@@ -129,11 +132,12 @@ func (s *stats) rates(now limit.Instant, n int64) Rates {
 func (r *Room) Rates() Rates { return r.stats.rates(r.hub.gate.Now(), 10) }
 
 // newest returns the refusals, the newest first.
-func (s *stats) newest() []Refused {
+func (s *stats) newest(now limit.Instant) []Refused {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := make([]Refused, len(s.refusals))
 	for i, r := range s.refusals {
+		r.AgeMS = max(0, now.Sub(r.at).Milliseconds())
 		out[len(out)-1-i] = r
 	}
 	return out
@@ -158,7 +162,7 @@ func (r *Room) count(now limit.Instant, by *Speaker, req *protocol.Request, ack 
 		r.stats.refuse(Refused{
 			User: by.who.User, Name: by.who.Name, Action: string(req.Op), Reason: string(ack.Err.Reason),
 			Rule: ack.Err.Rule, Scope: ack.Err.Scope, RetryAfterMS: ack.Err.RetryAfter.Milliseconds(),
-			Count: 1, Time: r.hub.cfg.Now().UnixMilli(),
+			Count: 1, Time: r.hub.cfg.Now().UnixMilli(), at: now,
 		})
 	}
 }

@@ -137,6 +137,6 @@ func (a *API) gather(ctx context.Context, info *room.Info) {
 		info.Rates.Minute = info.Rates.Minute.Plus(there.Minute)
 		info.Refusals = append(info.Refusals, there.Refusals...)
 	}
-	slices.SortStableFunc(info.Refusals, func(a, b room.Refused) int { return cmp.Compare(b.Time, a.Time) })
+	slices.SortStableFunc(info.Refusals, func(a, b room.Refused) int { return cmp.Compare(a.AgeMS, b.AgeMS) })
 	info.Refusals = info.Refusals[:min(len(info.Refusals), room.MaxRefusals)]
 }

@@ -38,7 +38,7 @@ func (n *Node) replay(ctx context.Context, today, proposed *limit.Rules) (*previ
 	case <-wait.Done():
 		return nil, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(replayPatience), Detail: "another preview is being computed"}
 	}
-	now := time.Now()
+	now := n.recorder.Now()
 	traffic, err := n.traffic(ctx, now.Add(-previewWindow), now.Add(time.Second)) // an end to come, so that the last step is not cut off
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (n *Node) startGuard(ctx context.Context, reg prometheus.Registerer) error 
 	}
 	reg.MustRegister(ends)
 	guard, err := preview.NewGuard(preview.GuardConfig{
-		Source: n.traffic, Book: n.book, Log: n.log, Watch: guardWatch,
+		Source: n.traffic, Book: n.book, Log: n.log, Watch: guardWatch, Now: n.recorder.Now,
 		Ended:      func(w preview.Watch) { ends.WithLabelValues(w.State).Inc() },
 		Superseded: func(err error) bool { return errors.Is(err, rulebook.ErrConflict) },
 	})
@@ -122,10 +122,18 @@ const guardWatch = time.Minute
 // been restarted since. Two nodes that watch the same do no harm, since the store takes the first rollback alone.
 func (n *Node) resumeWatch(ctx context.Context) {
 	set := n.book.Current()
-	if (set.Kind != rulebook.KindPublish && set.Kind != rulebook.KindRollback) || time.Since(set.Time) >= guardWatch {
+	if set.Kind != rulebook.KindPublish && set.Kind != rulebook.KindRollback {
 		return
 	}
-	older, err := n.book.History(ctx, set.Version, 20)
+	now, err := n.fabric.RulesNow(ctx)
+	age := now.Sub(set.Time)
+	if err == nil && age >= guardWatch {
+		return
+	}
+	var older []*rulebook.Set
+	if err == nil {
+		older, err = n.book.History(ctx, set.Version, 20)
+	}
 	if err != nil || len(older) == 0 {
 		n.log.Warn("limits: the watch over the set in force could not be taken up again", "version", set.Version, "err", err)
 		return
@@ -138,13 +146,13 @@ func (n *Node) resumeWatch(ctx context.Context) {
 		}
 		next = old
 	}
-	n.guard.Watch(base.Compiled(), set.Compiled(), set.Time)
+	n.guard.Watch(base.Compiled(), set.Compiled(), n.recorder.Now().Add(-age))
 	n.log.Info("limits: watching on over the set in force", "version", set.Version, "previous", base.Version)
 }
 
 // published hands what somebody has published on this node to the guard.
 func (n *Node) published(before, after *rulebook.Set) {
 	if after.Kind != rulebook.KindGuard {
-		n.guard.Watch(before.Compiled(), after.Compiled(), after.Time)
+		n.guard.Watch(before.Compiled(), after.Compiled(), n.recorder.Now())
 	}
 }

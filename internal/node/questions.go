@@ -15,30 +15,34 @@ import (
 	"liveroom/limit"
 )
 
-// verbTraffic asks another node for what its recorder knows of a time.
+// verbTraffic asks another node for what its recorder knows of a time, by the clock of the one that asks.
 const verbTraffic = "traffic"
 
 // gatherPatience bounds the wait for other nodes. A node that says nothing is left out.
 const gatherPatience = 2 * time.Second
 
-var errNoTime = errors.New("want two instants")
+var errNoTime = errors.New("want two instants, and that of asking")
 
 // tellTraffic answers other nodes with this one's recording.
 func (n *Node) tellTraffic(_ context.Context, _ string, payload []byte) ([]byte, error) {
-	if len(payload) != 16 {
+	if len(payload) == 2*8 { // of an older node, which takes all clocks for one
+		payload = binary.BigEndian.AppendUint64(payload, uint64(n.recorder.Now().UnixNano()))
+	}
+	if len(payload) != 3*8 {
 		return nil, errNoTime
 	}
-	from, to := int64(binary.BigEndian.Uint64(payload)), int64(binary.BigEndian.Uint64(payload[8:]))
-	return n.recorder.Between(time.Unix(0, from), time.Unix(0, to)).MarshalBinary()
+	at := func(i int) time.Time { return time.Unix(0, int64(binary.BigEndian.Uint64(payload[8*i:]))) }
+	return n.recorder.BetweenAt(at(0), at(1), at(2)).MarshalBinary()
 }
 
 // traffic is a [preview.Source] over all nodes, as far as they answer; this one always does.
 func (n *Node) traffic(ctx context.Context, from, to time.Time) (*preview.Recording, error) {
 	all := []*preview.Recording{n.recorder.Between(from, to)}
-	var span [16]byte
-	binary.BigEndian.PutUint64(span[:], uint64(from.UnixNano()))
-	binary.BigEndian.PutUint64(span[8:], uint64(to.UnixNano()))
-	others := n.others(ctx, verbTraffic, span[:])
+	var span []byte
+	for _, at := range []time.Time{from, to, n.recorder.Now()} {
+		span = binary.BigEndian.AppendUint64(span, uint64(at.UnixNano()))
+	}
+	others := n.others(ctx, verbTraffic, span)
 	for _, name := range slices.Sorted(maps.Keys(others)) {
 		r, err := preview.Decode(others[name])
 		if err != nil {

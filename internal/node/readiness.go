@@ -41,13 +41,14 @@ func (n *Node) needs() []dependency {
 // health answers whether this node lives, and whether it wants traffic.
 type health struct {
 	node     string
+	began    time.Time
 	needs    []dependency
 	draining atomic.Bool
 	seconds  *prometheus.CounterVec // served without a dependency
 }
 
 func newHealth(node string, reg prometheus.Registerer, needs ...dependency) *health {
-	h := &health{node: node, needs: needs, seconds: prometheus.NewCounterVec(prometheus.CounterOpts{
+	h := &health{node: node, began: time.Now(), needs: needs, seconds: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "liveroom_degraded_seconds_total", Help: "Time served without a dependency.",
 	}, []string{"dependency"})}
 	reg.MustRegister(h.seconds)
@@ -93,6 +94,7 @@ type readiness struct {
 	Node     string   `json:"node"`
 	Version  string   `json:"version"`
 	Degraded []string `json:"degraded"` // what is away while the node still serves
+	UptimeMS int64    `json:"uptime_ms"`
 }
 
 // register adds the health checks to the admin listener.
@@ -104,7 +106,7 @@ func (h *health) register(mux *http.ServeMux) {
 }
 
 func (h *health) ready(w http.ResponseWriter, _ *http.Request) {
-	out, status := readiness{Status: "ok", Node: h.node, Version: Version(), Degraded: h.away()}, http.StatusOK
+	out, status := readiness{Status: "ok", Node: h.node, Version: Version(), Degraded: h.away(), UptimeMS: time.Since(h.began).Milliseconds()}, http.StatusOK
 	if len(out.Degraded) > 0 {
 		out.Status = "degraded"
 	}

@@ -31,6 +31,8 @@ type GuardConfig struct {
 	// Source and Book are required.
 	Source Source
 	Book   Book
+	// Now is the clock by which Source tells its traffic, [Recorder.Now]; time.Now when nil.
+	Now func() time.Time
 	// Watch is how long a set is watched after its publish, 10 s to 10 min; 60 s when 0.
 	Watch time.Duration
 	// Every is the time between checks, 100 ms to 10 s; 2 s when 0.
@@ -62,6 +64,9 @@ func (c GuardConfig) withDefaults() (GuardConfig, error) {
 	}
 	if c.Users == 0 {
 		c.Users = 10
+	}
+	if c.Now == nil {
+		c.Now = time.Now
 	}
 	if c.Superseded == nil {
 		c.Superseded = func(error) bool { return false }
@@ -106,6 +111,8 @@ type Watch struct {
 	Previous int64     `json:"previous"`
 	Since    time.Time `json:"since"`
 	Until    time.Time `json:"until"`
+	// LeftMS is how long it lasts yet when this is read, for whoever has another clock.
+	LeftMS int64 `json:"left_ms"`
 	// Users were seen; Refused and WouldRefuse of them were refused something by the new set and would have been by
 	// the one before.
 	Users       int64 `json:"users"`
@@ -145,7 +152,7 @@ func NewGuard(cfg GuardConfig) (*Guard, error) {
 	return &Guard{cfg: cfg, news: make(chan watching, 1), state: Watch{State: StateIdle}}, nil
 }
 
-// Watch begins to watch published, which came into force at an instant in place of previous. A watch under way ends, but
+// Watch begins to watch published, which came into force in place of previous, at an instant of [GuardConfig.Now]. A watch under way ends, but
 // what it compared with stays: the set that it watched has not proved itself, and a second bad set on top of a first would
 // look harmless beside it. It does not block, and must be called on one node only, the one that published. Call it for what people publish and roll
 // back to, not for what the guard itself put in force.
@@ -171,7 +178,9 @@ func (g *Guard) Watch(previous, published *limit.Rules, at time.Time) {
 func (g *Guard) Watching() Watch {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.state
+	s := g.state
+	s.LeftMS = max(0, s.Until.Sub(g.cfg.Now()).Milliseconds())
+	return s
 }
 
 // Run watches until ctx ends, whose error it returns.
@@ -187,7 +196,7 @@ func (g *Guard) Run(ctx context.Context) error {
 			w = &next
 			tick.Reset(g.cfg.Every)
 		case <-tick.C:
-			if w != nil && g.check(ctx, w, time.Now()) {
+			if w != nil && g.check(ctx, w, g.cfg.Now()) {
 				w = nil
 			}
 		}

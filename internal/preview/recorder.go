@@ -18,7 +18,7 @@ type Config struct {
 	Node string
 	// Clock is the gate's; required.
 	Clock limit.Clock
-	// Now is the wall clock, read once; time.Now when nil.
+	// Now is the wall clock, read once, so that setting it later moves nothing; time.Now when nil.
 	Now func() time.Time
 	// Window is how long traffic is kept, 10 s to 1 h; 5 min when 0.
 	Window time.Duration

@@ -122,6 +122,18 @@ func (r *Recorder) Between(from, to time.Time) *Recording {
 	return rec
 }
 
+// BetweenAt is what another recorder is asked for by one whose [Recorder.Now] is now: the spans are told by the asker's clock,
+// and so is the answer. Two clocks may differ by any time.
+func (r *Recorder) BetweenAt(from, to, now time.Time) *Recording {
+	ahead := r.Now().Sub(now)
+	rec := r.Between(from.Add(ahead), to.Add(ahead))
+	rec.base -= int64(ahead)
+	return rec
+}
+
+// Now is the clock by which traffic is told: that of the wall at the start, moved on by elapsed time alone.
+func (r *Recorder) Now() time.Time { return r.at(r.cfg.Clock()) }
+
 // at is the wall clock at an instant, by the one reading that was taken at the start.
 func (r *Recorder) at(i limit.Instant) time.Time { return time.Unix(0, r.wall+int64(i.Sub(r.start))) }
 
@@ -161,7 +173,7 @@ func (s *shard) part(r *Recorder, from, to limit.Instant) part {
 // ErrNothing is returned when there is nothing to merge.
 var ErrNothing = errors.New("preview: no recording to merge")
 
-// Merge puts recordings of different nodes together, aligned by their wall clocks. It begins where all nodes that were up
+// Merge puts recordings of different nodes together, all told by one clock, see [Recorder.BetweenAt]. It begins where all nodes that were up
 // know their traffic and ends where the first one ends; the sampled share is the smallest, the others' further users
 // count as unsampled load. The error is ErrNothing.
 func Merge(recs ...*Recording) (*Recording, error) {

@@ -56,18 +56,21 @@ type live struct {
 	guard *Guard
 }
 
-func newLive(t *testing.T, set *limit.Rules, viewers int) *live {
+func newLive(t *testing.T, set *limit.Rules, viewers int) *live { return newLiveAt(t, set, viewers, 0) }
+
+// newLiveAt takes a recorder and a guard whose wall clock has been set since, by so much.
+func newLiveAt(t *testing.T, set *limit.Rules, viewers int, since time.Duration) *live {
 	c := newCrowd(t, set, 5, viewers, Config{})
 	clock := limit.NewClock()
 	c.gate = limit.NewGate(set, clock)
-	rec, err := NewRecorder(Config{Node: "n1", Clock: clock})
+	rec, err := NewRecorder(Config{Node: "n1", Clock: clock, Now: func() time.Time { return time.Now().Add(-since) }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.rec = rec
 	c.gate.Observe(rec)
 	l := &live{crowd: c, book: &shelf{gate: c.gate, old: func(v int64) *limit.Rules { return rules(t, v, nil) }}}
-	l.guard, err = NewGuard(GuardConfig{Source: rec.Source(), Book: l.book, Log: slog.New(slog.DiscardHandler)})
+	l.guard, err = NewGuard(GuardConfig{Source: rec.Source(), Book: l.book, Log: slog.New(slog.DiscardHandler), Now: rec.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +93,7 @@ func (l *live) talk(length time.Duration) {
 func (l *live) publish(set *limit.Rules) {
 	before := l.gate.Rules()
 	l.gate.Swap(set)
-	l.guard.Watch(before, set, time.Now())
+	l.guard.Watch(before, set, l.rec.Now())
 }
 
 // oneDigitTooLow is the article's mistake: 20 danmaku in 30 s become 2, so that who speaks every four seconds, as
@@ -315,5 +318,55 @@ func TestGuardConfigNamesEveryFault(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no word of %s in: %v", want, err)
 		}
+	}
+}
+
+// TestAClockThatIsSetHidesNothing: a wall clock that was set since the start keeps the guard from nothing.
+func TestAClockThatIsSetHidesNothing(t *testing.T) {
+	for _, since := range []time.Duration{time.Hour, -time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			var guard sync.WaitGroup
+			defer guard.Wait()
+			defer stop()
+			l := newLiveAt(t, rules(t, 1, nil), 400, since)
+			guard.Go(func() { _ = l.guard.Run(ctx) })
+			l.talk(time.Minute)
+			l.publish(rules(t, 2, oneDigitTooLow(t)))
+			if left := l.guard.Watching().LeftMS; left != time.Minute.Milliseconds() {
+				t.Errorf("clock set by %v: %d ms left of a minute", since, left)
+			}
+			l.talk(50 * time.Second)
+			if undone, _, _ := l.book.seen(); len(undone) != 1 {
+				t.Errorf("clock set by %v: undone %v, %+v", since, undone, l.guard.Watching())
+			}
+		})
+	}
+}
+
+// TestNodesWhoseClocksDifferTellOneTime: what another node heard is told by the clock of the one that asks.
+func TestNodesWhoseClocksDifferTellOneTime(t *testing.T) {
+	for _, ahead := range []time.Duration{0, time.Hour, -time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			here, there := newLive(t, rules(t, 1, nil), 40), newLiveAt(t, rules(t, 1, nil), 40, -ahead)
+			there.rec.cfg.Node = "n2"
+			here.talk(4 * time.Second)
+			there.talk(4 * time.Second)
+			now := here.rec.Now()
+			from, to := now.Add(-6*time.Second), now.Add(time.Second)
+			own, other := here.rec.Between(from, to), there.rec.BetweenAt(from, to, now)
+			if d := other.To().Sub(own.To()).Abs(); d > 10*time.Millisecond {
+				t.Fatalf("clock ahead by %v: the other's ends %v off", ahead, d)
+			}
+			both, err := Merge(own, other)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, _ := own.Requests()
+			b, _ := other.Requests()
+			if sum, _ := both.Requests(); a == 0 || b == 0 || sum != a+b || both.To().Sub(both.From()) > 7*time.Second {
+				t.Errorf("clock ahead by %v: %d and %d requests become %d in %v", ahead, a, b, sum, both.To().Sub(both.From()))
+			}
+		})
 	}
 }

@@ -98,11 +98,10 @@ class Desk {
 
   #showLimited(refusals) {
     const { language } = this.#page;
-    const now = Date.now();
     fillTable($("limited"), $("limited-none"), refusals.slice(0, 20).map((r) => row([
       personCell(r.user), this.#action(r.action), whyOf(r.answer, language, r.action, "them"),
       make("span", "mono", r.answer.rule ?? ""), language.number(r.count),
-      now - r.at < 2000 ? language.text("host.now") : language.text("host.ago", { t: language.duration(now - r.at) }),
+      r.ageMs < 2000 ? language.text("host.now") : language.text("host.ago", { t: language.duration(r.ageMs) }),
     ], [4, 5])));
   }
 

@@ -22,8 +22,8 @@ test("quotas: the emptiest first, shares within bounds", () => {
 });
 
 test("refusals: with the user as an object or an id, the newest first", () => {
-  const refusals = readRefusals({ refusals: [{ user: "u1", name: "Ann", action: "danmaku", reason: "rate_limited", count: 3, time: 5 }, { user: { id: "u2" }, at: 9 }] });
-  assert.deepEqual(refusals.map((r) => [r.user.id, r.count, r.at]), [["u2", 1, 9], ["u1", 3, 5]]);
+  const refusals = readRefusals({ refusals: [{ user: "u1", name: "Ann", action: "danmaku", reason: "rate_limited", count: 3, time: 9, age_ms: 5 }, { user: { id: "u2" }, time: 5, age_ms: 2 }] });
+  assert.deepEqual(refusals.map((r) => [r.user.id, r.count, r.ageMs]), [["u2", 1, 2], ["u1", 3, 5]]);
   assert.equal(refusals[1].user.name, "Ann");
 });
 

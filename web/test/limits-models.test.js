@@ -217,6 +217,8 @@ test("a report becomes shares with their error", () => {
 test("the guard's watch, versions and standings are read with care", () => {
   assert.equal(readWatch({ state: "idle" }), null);
   assert.equal(readWatch({ state: "within", users: 200, refused: 30, would_refuse: 10 }).share, 0.1);
+  const watch = readWatch({ state: "within", since: "1999-01-01T00:00:00Z", until: "1999-01-01T00:01:00Z", left_ms: 40_000 });
+  assert.deepEqual([watch.leftMs, watch.ofMs, readWatch({ state: "within" }).ofMs], [40_000, 60_000, 0]); // whatever day it is here
   const versions = readVersions({ versions: [{ version: 1, kind: "seed", rules: [seat()] }, { version: 2, kind: "guard", author: "guard", time: "2026-01-01T00:00:00Z" }, null] });
   assert.deepEqual(versions.map((v) => [v.version, v.kind, canRestore(v, 2)]), [[2, "guard", false], [1, "seed", true]]);
   const { rules, verdict, waitMs } = readStandings({ rules: [

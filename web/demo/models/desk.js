@@ -15,7 +15,7 @@ export function readQuota(body) {
     .sort((a, b) => a.share - b.share || a.rule.localeCompare(b.rule));
 }
 
-/** `[{user, action, answer, count, at}]`, the newest first. */
+/** `[{user, action, answer, count, ageMs}]`, the newest first. */
 export function readRefusals(body) {
   return list(body?.refusals)
     .map((r) => ({
@@ -23,9 +23,9 @@ export function readRefusals(body) {
       action: String(r.action ?? ""),
       answer: { code: r.code, reason: r.reason, scope: r.scope, rule: r.rule },
       count: Math.max(1, number(r.count)),
-      at: number(r.at ?? r.time),
+      ageMs: number(r.age_ms),
     }))
-    .sort((a, b) => b.at - a.at);
+    .sort((a, b) => a.ageMs - b.ageMs);
 }
 
 function list(value) {

@@ -82,7 +82,7 @@ export function readWatch(body) {
   const users = count(body.users);
   return {
     state: body.state, version: body.version, previous: body.previous,
-    since: Date.parse(body.since) || 0, until: Date.parse(body.until) || 0,
+    leftMs: count(body.left_ms), ofMs: Math.max(0, Date.parse(body.until) - Date.parse(body.since)) || 0,
     users, refused: count(body.refused), before: count(body.would_refuse), why: body.why ?? "",
     share: users > 0 ? (count(body.refused) - count(body.would_refuse)) / users : 0,
   };

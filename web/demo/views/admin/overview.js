@@ -99,12 +99,12 @@ export class Overview {
 
   #showNode(m) {
     const language = this.#language;
-    const started = m.sum("process_start_time_seconds");
+    const { uptime_ms: uptime } = this.#ready ?? {};
     fillFacts($("node"), [
       [language.text("admin.nodeId"), this.#ready?.node ?? "–"],
       [language.text("admin.rooms"), language.number(m.sum("liveroom_rooms"))],
       [language.text("admin.version"), this.#ready?.version ?? "–"],
-      [language.text("admin.uptime"), started > 0 ? language.duration(Date.now() - started * 1000) : "–"],
+      [language.text("admin.uptime"), uptime > 0 ? language.duration(uptime) : "–"],
       [language.text("admin.memory"), `${language.number(Math.round(m.sum("process_resident_memory_bytes") / 2 ** 20))} MiB`],
       [language.text("admin.goroutines"), language.number(m.sum("go_goroutines"))],
       [language.text("admin.rulesVersion"), language.number(m.sum("liveroom_rules_version"))],

@@ -10,6 +10,9 @@ const ENDS = ["kept", "rolled_back", "superseded", "unjudged"];
 /** How long the guard watches when it does not say so itself. */
 const WATCH_MS = 60_000;
 
+/** The server's clock may be another one than this page's: it tells how long a watch lasts yet. */
+const timed = (watch) => ({ ...watch, ends: performance.now() + watch.leftMs });
+
 export class GuardStrip {
   #calls;
   #page;
@@ -29,7 +32,7 @@ export class GuardStrip {
   /** Follows the guard's watch over a version that was just put in force. */
   watch(version, previous) {
     clearTimeout(this.#timer);
-    this.#watch = { state: "waiting", version, previous, since: Date.now(), until: Date.now() + WATCH_MS, users: 0, share: 0 };
+    this.#watch = timed({ state: "waiting", version, previous, leftMs: WATCH_MS, ofMs: WATCH_MS, users: 0, share: 0 });
     this.#ask();
   }
 
@@ -37,14 +40,14 @@ export class GuardStrip {
   async look(set) {
     if (set.kind === "guard") {
       clearTimeout(this.#timer);
-      this.#watch = { state: "went", previous: set.restores, note: set.note, when: Date.parse(set.time), users: 0, share: 0, since: 0, until: 0 };
+      this.#watch = { state: "went", previous: set.restores, note: set.note, when: Date.parse(set.time), users: 0, share: 0, ends: 0, ofMs: 0 };
       return this.#show();
     }
     const { status, body } = await this.#calls.guard();
     const seen = status === 200 ? readWatch(body) : null;
-    if (this.#page.signal.aborted || seen === null || seen.until < Date.now() || seen.version === this.#watch?.version) return;
+    if (this.#page.signal.aborted || seen === null || seen.leftMs <= 0 || seen.version === this.#watch?.version) return;
     clearTimeout(this.#timer);
-    this.#watch = seen;
+    this.#watch = timed(seen);
     this.#ask();
   }
 
@@ -53,10 +56,10 @@ export class GuardStrip {
     if (this.#page.signal.aborted || this.#watch === null) return;
     if (status === 404 || status === 405) return this.#end(); // this server shows no guard
     const seen = status === 200 ? readWatch(body) : null;
-    if (seen?.version === this.#watch.version) this.#watch = seen;
+    if (seen?.version === this.#watch.version) this.#watch = timed(seen);
     this.#show();
     if (this.#watch.state === "rolled_back") return this.#onRollback();
-    const over = ENDS.includes(this.#watch.state) || Date.now() > this.#watch.until + 5000;
+    const over = ENDS.includes(this.#watch.state) || performance.now() > this.#watch.ends + 5000;
     if (!over) this.#timer = setTimeout(() => this.#ask(), ASK_MS);
   }
 
@@ -73,9 +76,9 @@ export class GuardStrip {
     if (!watch) return;
     const { language } = this.#page;
     strip.dataset.state = watch.state;
-    const left = Math.max(0, watch.until - Date.now());
+    const left = Math.max(0, watch.ends - performance.now());
     const values = { version: watch.version, previous: watch.previous, t: language.duration(left), note: watch.note, when: timeText(watch.when, language), users: watch.users, share: percent(Math.max(0, watch.share), language) };
     $("guard-said").textContent = language.text(`limits.guard.${watch.state}`, values);
-    $("guard-bar").style.transform = `scaleX(${Math.min(1, left / Math.max(1, watch.until - watch.since))})`;
+    $("guard-bar").style.transform = `scaleX(${Math.min(1, left / Math.max(1, watch.ofMs))})`;
   }
 }
