@@ -105,9 +105,6 @@ func (r *Rules) place(rules []*rule) {
 		if c.shared != nil {
 			c.shared.first = s.leases
 			s.leases += c.shared.leases()
-			if c.shared.claims {
-				r.actions[Join].shared |= 1 << c.scope
-			}
 		}
 		s.anew = s.anew && c.tiers == nil && c.spec.Initial == nil
 		for _, name := range c.spec.Action {

@@ -26,6 +26,7 @@ func (p *lease) prepare(l *lane, now Instant, c *Call) bool {
 	*c = Call{Key: p.key, Tiers: p.rule.shared.terms, Lease: 2 * p.cluster.cfg.Lease}
 	if !p.aimLocked(l, now, c) {
 		p.wakeLocked()
+		p.idleLocked(now)
 		return false
 	}
 	p.seq++
@@ -102,7 +103,7 @@ func (p *lease) giveBackLocked(shares int64) {
 // user's bucket. Then decisions ask one by one.
 func (p *lease) wantLocked() int64 {
 	s := p.rule.shared
-	if s.claims {
+	if s.claims || s.single {
 		return 0
 	}
 	want := p.demand.over(p.cluster.horizon())
@@ -290,9 +291,30 @@ func (p *lease) planNextLocked(now Instant) {
 	case p.wantLocked() > 0 && p.hold <= p.low:
 		p.planLocked(max(p.nextLocked(), soon))
 	}
-	if p.hold > 0 {
+	if p.hold > 0 || p.passesLocked() {
 		p.planLocked(max(soon, p.sent.Add(p.cluster.idle())))
 	}
+}
+
+// idleLocked forgets a user's lease that nothing is to be done for, as soon as
+// its answer decides nothing any more.
+func (p *lease) idleLocked(now Instant) {
+	h := p.owner.sharing
+	switch {
+	case h == nil || !p.passesLocked() || p.failures > 0 || p.outage.spent > 0 || p.outage.debt > 0:
+	case now < p.dry.recheck:
+		p.planLocked(p.dry.recheck)
+	case p.outage.sharing && p.outLocked(now):
+		p.planLocked(now.Add(settling))
+	default:
+		h.forgetLocked(p, now)
+	}
+}
+
+// passesLocked tells whether the lease is one that a user's join leaves behind.
+// An address's stays, since many join from one.
+func (p *lease) passesLocked() bool {
+	return p.rule.shared.single && (p.rule.scope == ScopeUser || p.rule.scope == ScopeUserRoom)
 }
 
 // lowLocked is how little in hand makes the node ask for more.

@@ -49,3 +49,10 @@ func (p *lease) check() error {
 	}
 	return nil
 }
+
+// Shares tells whether a subject keeps anything that it has in common with others.
+func (s *Subject) Shares() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sharing != nil
+}

@@ -148,5 +148,5 @@ func (p *lease) takeLocked(cells []int64, at int64, a *answer) {
 // tellsLocked tells whether so much was spent that the store should know, though
 // nothing else is wanted: what it takes for held leaves no room to refill.
 func (p *lease) tellsLocked() bool {
-	return p.spent > p.terms().Size/8 && !p.rule.shared.claims
+	return p.spent > p.terms().Size/8 && !p.rule.shared.claims && !p.rule.shared.single
 }

@@ -37,8 +37,7 @@ type lists struct {
 	// with rules of unequal rank.
 	special uint8
 	// shared is the bit set of scopes to be asked with the other nodes in mind:
-	// with a rule of cluster: true, and for a join those whose buckets a node
-	// claims then.
+	// with a rule of cluster: true.
 	shared uint8
 }
 

@@ -26,8 +26,11 @@ type shared struct {
 	floors  []int64
 	floorOf [actionCount]uint8
 
-	// claims tells that one node may have the bucket for itself.
+	// claims tells that one node may have the bucket for itself, single that
+	// decisions draw what they need and no more: so do joins of users and
+	// addresses, that none waits for the node where its user was before.
 	claims bool
+	single bool
 	policy policy
 	grace  time.Duration
 }
@@ -71,7 +74,9 @@ func (r *rule) compileShared(path string, faults *Faults) {
 	}
 	r.shared = s
 	s.compileTerms(r, path, faults)
-	s.claims = s.kind == KindBucket && (r.scope == ScopeUser || r.scope == ScopeUserRoom) && r.queue == nil && len(s.floors) == 1
+	joins := slices.Contains(r.spec.Action, Join.String())
+	s.single = joins && r.scope != ScopeRoom && r.scope != ScopeGlobal
+	s.claims = s.kind == KindBucket && !joins && (r.scope == ScopeUser || r.scope == ScopeUserRoom) && r.queue == nil && len(s.floors) == 1
 	s.suffix = ":" + r.name + ":" + string("bfwlc"[s.kind]) + strconv.FormatInt(s.scale, 10)
 }
 

@@ -40,22 +40,6 @@ func (h *sharing) lease(s *Subject, r *rule, floor uint8) *lease {
 	return *at
 }
 
-// claimAllLocked claims every bucket that one node can have, when its user
-// joins: later decisions then find it here.
-func (h *sharing) claimAllLocked(s *Subject, now Instant) {
-	if h.cluster.cfg.Peers == nil {
-		return
-	}
-	for _, r := range s.gen.rules.scopes[s.Scope].rules {
-		if r.shared == nil || !r.shared.claims {
-			continue
-		}
-		if p := h.lease(s, r, 0); p.claim.state == claimNone && now >= p.dry.recheck && !p.outLocked(now) {
-			p.planLocked(p.nextLocked())
-		}
-	}
-}
-
 // restLocked tells whether nothing that this node knows or holds is lost when
 // the subject is forgotten, whose cells are all full. If so, it lets go.
 func (h *sharing) restLocked(now Instant) bool {
@@ -79,6 +63,24 @@ func (p *lease) restLocked(now Instant) bool {
 		return false
 	}
 	return now >= p.keep || p.rule.shared.claims
+}
+
+// forgetLocked forgets a lease that lies idle: who joined and says nothing costs
+// no memory. The cells keep the level, for an outage to begin from.
+func (h *sharing) forgetLocked(p *lease, now Instant) {
+	if level := p.levelLocked(now); p.got != 0 && p.rule.shared.kind == KindBucket && level < p.ownLevelLocked(now) {
+		p.setLevelLocked(now, level)
+	}
+	idle := true
+	for i, other := range h.leases {
+		if other == p {
+			h.leases[i] = nil
+		}
+		idle = idle && h.leases[i] == nil
+	}
+	if idle && len(h.slots) == 0 {
+		p.owner.sharing = nil
+	}
 }
 
 // letGoLocked gives everything back.

@@ -27,9 +27,6 @@ func (g *Gate) decideShared(gen *generation, l *lists, now Instant, q *Request, 
 		if s.sharing == nil {
 			s.beginSharing(c, q)
 		}
-		if q.Action == Join && s.sharing != nil {
-			s.sharing.claimAllLocked(s, now)
-		}
 	}
 	t.run(q, subjects, scopes)
 	if t.misses == nil || t.verdict == Reject {

@@ -16,7 +16,7 @@ func BenchmarkDraw(b *testing.B) { benchmark(b, 1, limit.OpDraw) }
 // keys in a pipeline. An operation is one draw.
 func BenchmarkDrawPipelined(b *testing.B) { benchmark(b, 512, limit.OpDraw) }
 
-// BenchmarkClaimPipelined is a crowd that joins: each claims its bucket.
+// BenchmarkClaimPipelined is a crowd that begins to talk: each claims its bucket.
 func BenchmarkClaimPipelined(b *testing.B) { benchmark(b, 512, limit.OpClaim) }
 
 func benchmark(b *testing.B, n int, op limit.Op) {
