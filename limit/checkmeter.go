@@ -187,9 +187,6 @@ func (r *rule) compileSlots(path string, at func(string) string, times []int64, 
 		if want := r.scope.brings().String(); !slices.Contains(r.spec.Action, want) {
 			faults.add(at("scope"), "a %s counts who is there by %s, not by %s", r.scope, want, r.spec.Action[0])
 		}
-		if r.spec.Cluster {
-			faults.add(at("cluster"), "who is there is counted by each node; slots of connect and join have no form over all nodes")
-		}
 		r.meter, r.here = &presence{newShares(min(max(l.Burst, 1), maxBurst), 1, times), time.Duration(l.Per)}, true
 		return
 	}

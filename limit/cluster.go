@@ -120,7 +120,7 @@ func (c *Cluster) idle() time.Duration {
 	return max(c.cfg.Lease/2, min(4*c.trip(), c.cfg.Lease))
 }
 
-// trip is how long a call takes: the longest of late.
+// trip is how long a call takes, from when it is due: the longest of late.
 func (c *Cluster) trip() time.Duration { return time.Duration(c.roundTrip.Load()) }
 
 // gather is how long the next call waits after an answer, so that those whom the
@@ -129,7 +129,7 @@ func (c *Cluster) trip() time.Duration { return time.Duration(c.roundTrip.Load()
 func (c *Cluster) gather() time.Duration { return c.trip() / 16 }
 
 // sawTrip rises at once, since who waits for too short a time is refused, and
-// falls by an eighth with each answer.
+// falls by an eighth with each batch and beat.
 func (c *Cluster) sawTrip(d time.Duration) {
 	was := c.roundTrip.Load()
 	c.roundTrip.Store(max(int64(d), was+(int64(d)-was)/8))

@@ -73,8 +73,11 @@
 // may wait for the store, at most ClusterConfig.Budget over all rules; with
 // tokens in hand nothing waits and nothing allocates. A busy bucket is drawn
 // from at most once in 20 ms and node over time, whatever the demand. A user's
-// bucket is claimed by the node that all its sessions are on and is local there;
-// only a user on several nodes costs a call per message.
+// bucket is claimed at its first message by the node that all its sessions are on
+// and is local there; only a user on several nodes costs a call per message. A
+// join of a user or an address costs a call and claims nothing, so that it never
+// waits for the node where its user was; a rule for joins and messages together
+// costs a call for each of either.
 //
 // All nodes together admit at most burst + rate*w in any window of length w, by
 // Decision.At, also while nodes join, leave, pause and die. That is strict while

@@ -204,7 +204,6 @@ func (p *lease) failedLocked(now Instant, c *Call) {
 // answeredLocked keeps what every answer says.
 func (p *lease) answeredLocked(sent, now Instant, r *Reply) {
 	p.failures = 0
-	p.cluster.sawTrip(now.Sub(sent))
 	p.seen, p.asked, p.got = r.Now, sent, now
 	p.keep = sent.Add(r.Keep)
 	p.left, p.leftAt, p.others = r.Left, now, r.Others

@@ -27,6 +27,8 @@ type lane struct {
 
 	mu     sync.Mutex // a leaf, taken under a Subject's mu
 	queue  jobs
+	most   int                 // that go out together
+	near   time.Duration       // the shortest way of late
 	active int                 // jobs taken from it that are not settled
 	owing  map[*lease]struct{} // have spent while the shard was away
 	closed bool
@@ -47,8 +49,10 @@ type job struct {
 }
 
 const (
-	// maxBatch bounds what goes out together, and maxBatches what is under
-	// way, so that a pipeline stays short.
+	// leastBatch and maxBatch bound what goes out together, and maxBatches
+	// what is under way: a server does one call after the other, and a storm
+	// of them must not look like one that answers too slowly.
+	leastBatch = 32
 	maxBatch   = 512
 	maxBatches = 4
 )
@@ -62,13 +66,15 @@ func newLane(c *Cluster, shard string) *lane {
 		room:    make(chan struct{}, maxBatches),
 	}
 	l.life.Store(1)
+	l.most = leastBatch
 	l.health = newHealth(c, shard)
 	return l
 }
 
-// schedule has a job go out at an instant, or when it was to go out if that is
-// sooner. On a closed lane it stays where it is.
+// schedule has a job go out at an instant, now at the soonest, or when it was to
+// go out if that is sooner. On a closed lane it stays where it is.
 func (l *lane) schedule(j *job, due Instant) {
+	due = max(due, l.cluster.cfg.Clock())
 	l.mu.Lock()
 	switch {
 	case l.closed:
@@ -91,19 +97,22 @@ func (l *lane) schedule(j *job, due Instant) {
 	}
 }
 
-// take removes what is due from the queue and tells how long to wait when
-// nothing is.
-func (l *lane) take(now Instant) (batch []*job, wait time.Duration) {
+// take removes what is due from the queue and tells since when the first of it
+// is, or how long to wait when nothing is.
+func (l *lane) take(now Instant) (batch []*job, since Instant, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.queue) > 0 && len(batch) < maxBatch && l.queue[0].due <= now {
+	if len(l.queue) > 0 {
+		since = l.queue[0].due
+	}
+	for len(l.queue) > 0 && len(batch) < l.most && l.queue[0].due <= now {
 		batch = append(batch, heap.Pop(&l.queue).(*job))
 	}
 	l.active += len(batch)
 	if len(batch) == 0 && len(l.queue) > 0 {
-		return nil, l.queue[0].due.Sub(now)
+		return nil, 0, since.Sub(now)
 	}
-	return batch, time.Hour
+	return batch, since, time.Hour
 }
 
 // run sends what is due until ctx ends.
@@ -111,7 +120,7 @@ func (l *lane) run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		batch, wait := l.take(l.cluster.cfg.Clock())
+		batch, since, wait := l.take(l.cluster.cfg.Clock())
 		if len(batch) == 0 {
 			timer.Reset(wait)
 			select {
@@ -129,7 +138,7 @@ func (l *lane) run(ctx context.Context) {
 		case l.room <- struct{}{}:
 		}
 		l.cluster.tasks.Go(func() {
-			l.send(ctx, batch)
+			l.send(ctx, batch, since)
 			<-l.room
 			l.mu.Lock()
 			l.active -= len(batch)
@@ -138,8 +147,9 @@ func (l *lane) run(ctx context.Context) {
 	}
 }
 
-// send does the errands of a batch in one call of the store.
-func (l *lane) send(ctx context.Context, batch []*job) {
+// send does the errands of a batch in one call of the store, the first of which
+// has been due since an instant.
+func (l *lane) send(ctx context.Context, batch []*job, since Instant) {
 	now := l.cluster.cfg.Clock()
 	store := make([]Call, len(batch))
 	calls, sent := make([]*Call, 0, len(batch)), batch[:0]
@@ -151,22 +161,43 @@ func (l *lane) send(ctx context.Context, batch []*job) {
 	if len(calls) == 0 {
 		return
 	}
-	l.do(ctx, calls)
+	served := l.do(ctx, calls)
 	got := l.cluster.cfg.Clock()
+	if l.adapt(len(calls), got.Sub(now)); served {
+		l.cluster.sawTrip(got.Sub(max(since, now.Add(-longestBudget))))
+	}
 	for i, j := range sent {
 		j.errand.settle(l, now, got, calls[i])
 	}
 }
 
-// do makes the calls, unless the shard is away. Whether it is back is for beat
-// to find out, which also learns whether it is another than before.
-func (l *lane) do(ctx context.Context, calls []*Call) {
+// adapt lets more calls go out together as long as that takes no time beyond the
+// way there and back, and fewer when it does.
+func (l *lane) adapt(sent int, took time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.near == 0 || took < l.near {
+		l.near = took
+	}
+	l.near += (took - l.near) / 64
+	switch {
+	case took > l.near+l.cluster.cfg.Budget:
+		l.most = max(l.most/2, leastBatch)
+	case sent == l.most:
+		l.most = min(l.most+leastBatch, maxBatch)
+	}
+}
+
+// do makes the calls, unless the shard is away, and tells whether it served
+// them. Whether it is back is for beat to find out, which also learns whether it
+// is another than before.
+func (l *lane) do(ctx context.Context, calls []*Call) bool {
 	done, err := l.health.allow()
 	if err != nil {
 		for _, c := range calls {
 			c.Err = errAway
 		}
-		return
+		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.cluster.patience())
 	l.cluster.cfg.Store.Do(ctx, calls)
@@ -179,6 +210,7 @@ func (l *lane) do(ctx context.Context, calls []*Call) {
 		}
 	}
 	l.cluster.countCalls(calls)
+	return verdict == nil
 }
 
 // lostLocked tells whether a key of which this node knows nothing may be one

@@ -30,6 +30,9 @@ type meter interface {
 	shift(c []int64, ahead uint64)
 	// same tells whether other counts alike, so that its cells can be kept.
 	same(other meter) bool
+	// share returns how buckets of the rule count over all nodes, by tier; what
+	// has no such form is a fault.
+	share(r *rule, path string, faults *Faults) (Kind, []Terms)
 }
 
 // unitShares is how a meter's units divide.

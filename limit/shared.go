@@ -73,36 +73,47 @@ func (r *rule) compileShared(path string, faults *Faults) {
 		s.floorOf[a] = uint8(slices.Index(s.floors, floor))
 	}
 	r.shared = s
-	s.compileTerms(r, path, faults)
+	s.kind, s.terms = r.meter.share(r, path, faults)
 	joins := slices.Contains(r.spec.Action, Join.String())
 	s.single = joins && r.scope != ScopeRoom && r.scope != ScopeGlobal
 	s.claims = s.kind == KindBucket && !joins && (r.scope == ScopeUser || r.scope == ScopeUserRoom) && r.queue == nil && len(s.floors) == 1
 	s.suffix = ":" + r.name + ":" + string("bfwlc"[s.kind]) + strconv.FormatInt(s.scale, 10)
 }
 
-func (s *shared) compileTerms(r *rule, path string, faults *Faults) {
-	switch m := r.meter.(type) {
-	case *tiered:
-		for i := range *m {
-			s.terms = append(s.terms, s.bucket(&r.spec.Tiers[i].Limit, &(*m)[i].rate, join(path, fmt.Sprintf("tiers[%d]", i)), faults))
-		}
-	case *rate:
-		s.terms = []Terms{s.bucket(&r.spec.Limit, m, path, faults)}
-	case *leaky:
-		s.terms = []Terms{s.bucket(&r.spec.Limit, &m.rate, path, faults)}
-	case *fixedWindow:
-		s.window(KindFixed, m, path, faults)
-	case *slidingWindow:
-		s.window(KindSliding, &m.fixedWindow, path, faults)
-	case *slidingLog:
-		s.window(KindLog, &fixedWindow{unitShares: m.unitShares, length: m.length}, path, faults)
-	case *slots:
-		s.kind = KindSlots
-		s.terms = []Terms{{Kind: KindSlots, Size: m.size, Start: m.size, Length: time.Duration(m.longest), Num: 0, Den: 1}}
-		if r.byRequest || r.fold || len(s.floors) > 1 {
-			faults.add(join(path, "cluster"), "slots over all nodes cost one each and know no fold and no floor")
-		}
+func (m *rate) share(r *rule, path string, faults *Faults) (Kind, []Terms) {
+	return KindBucket, []Terms{r.shared.bucket(&r.spec.Limit, m, path, faults)}
+}
+
+func (m *tiered) share(r *rule, path string, faults *Faults) (Kind, []Terms) {
+	var terms []Terms
+	for i := range *m {
+		terms = append(terms, r.shared.bucket(&r.spec.Tiers[i].Limit, &(*m)[i].rate, join(path, fmt.Sprintf("tiers[%d]", i)), faults))
 	}
+	return KindBucket, terms
+}
+
+func (m *fixedWindow) share(r *rule, path string, faults *Faults) (Kind, []Terms) {
+	return r.shared.window(KindFixed, &m.unitShares, m.length, path, faults)
+}
+
+func (m *slidingWindow) share(r *rule, path string, faults *Faults) (Kind, []Terms) {
+	return r.shared.window(KindSliding, &m.unitShares, m.length, path, faults)
+}
+
+func (m *slidingLog) share(r *rule, path string, faults *Faults) (Kind, []Terms) {
+	return r.shared.window(KindLog, &m.unitShares, m.length, path, faults)
+}
+
+func (m *slots) share(r *rule, path string, faults *Faults) (Kind, []Terms) {
+	if r.byRequest || r.fold || len(r.shared.floors) > 1 {
+		faults.add(join(path, "cluster"), "slots over all nodes cost one each and know no fold and no floor")
+	}
+	return KindSlots, []Terms{{Kind: KindSlots, Size: m.size, Start: m.size, Length: time.Duration(m.longest), Num: 0, Den: 1}}
+}
+
+func (m *presence) share(_ *rule, path string, faults *Faults) (Kind, []Terms) {
+	faults.add(join(path, "cluster"), "who is there is counted by each node; slots of connect and join have no form over all nodes")
+	return KindSlots, []Terms{{Kind: KindSlots, Size: m.size, Start: m.size, Length: time.Second, Den: 1}}
 }
 
 // bucket returns the terms of a token bucket: Num/Den is rate*scale shares per
@@ -136,16 +147,15 @@ func (s *shared) size(burst int64, path string, faults *Faults) int64 {
 	return burst * s.scale
 }
 
-func (s *shared) window(kind Kind, m *fixedWindow, path string, faults *Faults) {
-	s.kind = kind
-	size := s.size(m.size/max(m.whole, 1), join(path, "rate"), faults)
-	s.terms = []Terms{{Kind: kind, Size: size, Start: size, Length: time.Duration(m.length), Den: 1}}
-	if m.length < int64(minWindow) {
-		faults.add(join(path, "per"), "want %s or more over all nodes, have %s", minWindow, time.Duration(m.length))
+func (s *shared) window(kind Kind, u *unitShares, length int64, path string, faults *Faults) (Kind, []Terms) {
+	size := s.size(u.size/max(u.whole, 1), join(path, "rate"), faults)
+	if length < int64(minWindow) {
+		faults.add(join(path, "per"), "want %s or more over all nodes, have %s", minWindow, time.Duration(length))
 	}
-	if m.length%int64(time.Microsecond) != 0 {
-		faults.add(join(path, "per"), "want whole microseconds over all nodes, have %s", time.Duration(m.length))
+	if length%int64(time.Microsecond) != 0 {
+		faults.add(join(path, "per"), "want whole microseconds over all nodes, have %s", time.Duration(length))
 	}
+	return kind, []Terms{{Kind: kind, Size: size, Start: size, Length: time.Duration(length), Den: 1}}
 }
 
 // minWindow keeps a lease's round trip short beside the window it is of.

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -51,6 +52,31 @@ func TestSharedKeys(t *testing.T) {
 	} {
 		if have := sharedID(c.scope, &c.q); have != c.want {
 			t.Errorf("%s %+v: have %q, want %q", c.scope, c.q, have, c.want)
+		}
+	}
+}
+
+// Every algorithm has a form over all nodes or is refused when it is loaded.
+func TestEveryAlgorithmIsShared(t *testing.T) {
+	for _, name := range algorithmNames {
+		for _, action := range []string{"danmaku", "join"} {
+			spec := Spec{Rules: []Rule{{Name: "r", Action: StringList{action}, Scope: "room", Algorithm: name, Cluster: true, Limit: Limit{Rate: 10, Per: Duration(time.Second), Burst: 10}}}}
+			switch name {
+			case concurrencyName:
+				spec.Rules[0].Rate = 0
+			case fixedWindowName, slidingWindowName, slidingLogName:
+				spec.Rules[0].Burst = 0
+			}
+			rules, err := spec.Compile()
+			if err != nil {
+				if action != "join" {
+					t.Errorf("%s of %s: %v", name, action, err)
+				}
+				continue
+			}
+			if s := rules.byName["r"].shared; len(s.terms) != 1 || s.terms[0].Kind != s.kind || s.terms[0].Size != 10*s.scale {
+				t.Errorf("%s of %s: %+v", name, action, s)
+			}
 		}
 	}
 }

@@ -51,7 +51,15 @@ func (g *Gate) decideWaiting(t *trial, now Instant, q *Request, subjects []*Subj
 		unlock(subjects)
 		over := false
 		for _, w := range waits {
-			if over = !wait(w, timer); over {
+			for over = !wait(w, timer); over; over = !wait(w, timer) {
+				budget = max(budget, c.budget()) // many may have come at once
+				left := budget - c.cfg.Clock().Sub(began)
+				if left <= 0 {
+					break
+				}
+				timer.Reset(left)
+			}
+			if over {
 				break
 			}
 		}
