@@ -45,13 +45,10 @@ func runningSecret(cfg config.Config) (string, error) {
 	return secret, err
 }
 
-// ownSecret is the configured secret, else the data directory's.
+// ownSecret is the configured secret, else the data directory's, which gets one if it has none.
 func ownSecret(cfg config.Config) (string, error) {
 	if cfg.Auth.Secret != "" {
 		return cfg.Auth.Secret, nil
-	}
-	if err := prepareDataDir(cfg.DataDir); err != nil {
-		return "", err
 	}
 	secret, err := token.Secret(cfg.DataDir)
 	if err != nil {
