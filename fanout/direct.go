@@ -29,22 +29,30 @@ type record struct {
 	Time    time.Time
 	Data    []byte
 	Origin  uint64 // the sequence that it had before its stream was lost; 0: it is no restored one
+	Node    string // of a set of limits: where somebody decided it; "" when a node that did not say so wrote it
 }
 
-// originHeader carries [record.Origin].
-const originHeader = "Lr-Origin"
+// The headers that carry [record.Origin] and [record.Node].
+const (
+	originHeader = "Lr-Origin"
+	nodeHeader   = "Lr-Node"
+)
 
 func originOf(h nats.Header) uint64 {
 	n, _ := strconv.ParseUint(h.Get(originHeader), 10, 64) // absent: 0
 	return n
 }
 
-// header says what a restored record was.
+// header says where a record comes from.
 func (r record) header() nats.Header {
-	if r.Origin == 0 {
-		return nil
+	h := nats.Header{}
+	if r.Origin != 0 {
+		h.Set(originHeader, strconv.FormatUint(r.Origin, 10))
 	}
-	return nats.Header{originHeader: {strconv.FormatUint(r.Origin, 10)}}
+	if r.Node != "" {
+		h.Set(nodeHeader, r.Node)
+	}
+	return h
 }
 
 // decided is the sequence under which somebody decided it.
@@ -135,7 +143,7 @@ func storedRecord(m *nats.Msg) (record, error) {
 	}
 	// A message without a readable time is still the message.
 	t, _ := time.Parse(time.RFC3339Nano, m.Header.Get(jetstream.TimeStampHeaer))
-	return record{Subject: m.Header.Get(jetstream.SubjectHeader), Seq: seq, Time: t, Data: m.Data, Origin: originOf(m.Header)}, nil
+	return record{Subject: m.Header.Get(jetstream.SubjectHeader), Seq: seq, Time: t, Data: m.Data, Origin: originOf(m.Header), Node: m.Header.Get(nodeHeader)}, nil
 }
 
 // storeContext bounds a wait for JetStream.

@@ -105,7 +105,7 @@ func (f *Fabric) restoreRules(ctx context.Context) error {
 		if err != nil || ok && !known.outdates(stored) {
 			return err
 		}
-		_, err = f.publishRules(ctx, record{Data: known.Data, Origin: known.decided()}, after)
+		_, err = f.publishRules(ctx, record{Data: known.Data, Origin: known.decided(), Node: known.Node}, after)
 		if !errors.Is(err, ErrConflict) { // else another node was faster
 			return err
 		}

@@ -14,13 +14,14 @@ type RulesRecord struct {
 	Version uint64 // grows by one with each set, from 1
 	Payload []byte // what [Fabric.PublishRules] was given
 	Time    time.Time
+	Node    string // that published it, "" when unknown
 }
 
 // PublishRules stores a set of limits if the newest stored one is still of version after (0: there is none), and returns
 // the new one's version. All nodes hear of it, see [Fabric.FollowRules]. ErrConflict when somebody was faster,
 // ErrUnknown when the store did not answer, ErrRefused when nothing was stored.
 func (f *Fabric) PublishRules(ctx context.Context, payload []byte, after uint64) (uint64, error) {
-	return f.publishRules(ctx, record{Data: payload}, after)
+	return f.publishRules(ctx, record{Data: payload, Node: f.cfg.NodeID}, after)
 }
 
 func (f *Fabric) publishRules(ctx context.Context, r record, after uint64) (uint64, error) {
@@ -33,7 +34,7 @@ func (f *Fabric) publishRules(ctx context.Context, r record, after uint64) (uint
 	ack, err := f.js.PublishMsg(ctx, m, jetstream.WithExpectStream(rulesStream), jetstream.WithExpectLastSequence(after), jetstream.WithRetryAttempts(0))
 	switch {
 	case err == nil:
-		f.knowRules(record{Seq: ack.Sequence, Data: r.Data, Origin: r.Origin})
+		f.knowRules(record{Seq: ack.Sequence, Data: r.Data, Origin: r.Origin, Node: r.Node})
 		f.marks.met(rulesStream, ack.Sequence)
 		return ack.Sequence, nil
 	case apiCode(err) == jetstream.JSErrCodeStreamWrongLastSequence:
@@ -53,7 +54,7 @@ func (f *Fabric) knowRules(r record) {
 	}
 }
 
-func rulesRecord(r record) RulesRecord { return RulesRecord{r.Seq, r.Data, r.Time} }
+func rulesRecord(r record) RulesRecord { return RulesRecord{r.Seq, r.Data, r.Time, r.Node} }
 
 // LastRules returns the newest set, false when there is none yet.
 func (f *Fabric) LastRules(ctx context.Context) (RulesRecord, bool, error) {

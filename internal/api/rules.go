@@ -128,7 +128,7 @@ func withoutRecord(body []byte) []byte {
 	if json.Unmarshal(body, &set) != nil {
 		return body
 	}
-	for _, key := range []string{"kind", "author", "note", "override", "restores", "time", "changes"} {
+	for _, key := range []string{"kind", "author", "note", "override", "restores", "time", "node", "changes", "watch"} {
 		delete(set, key)
 	}
 	rest, err := json.Marshal(set)
@@ -285,7 +285,7 @@ func (a *API) previewRules(w http.ResponseWriter, r *http.Request, _ call) {
 	a.write(w, r, report)
 }
 
-// getGuard tells what the guard sees of the last change that was published on this node.
+// getGuard tells what the guard sees of the last change that this node watches or has watched.
 func (a *API) getGuard(w http.ResponseWriter, r *http.Request, _ call) { a.write(w, r, a.guardState()) }
 
 // truth reads a query parameter as true or false.

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -118,4 +119,32 @@ func (s ruleStore) History(ctx context.Context, before uint64, limit int) ([]rul
 // Follow implements [rulebook.Store].
 func (s ruleStore) Follow(h func(rulebook.Record)) (stop func(), err error) {
 	return s.FollowRules(func(r fanout.RulesRecord) { h(rulebook.Record(r)) })
+}
+
+// watchedLimits stands for the limits in the audit. It is no room's id.
+const watchedLimits = "limits/watched"
+
+// mostEndings is how many of them are read: the store keeps so many versions.
+const mostEndings = 1000
+
+// Ended implements [rulebook.Store].
+func (s ruleStore) Ended(ctx context.Context, e rulebook.Ending) error {
+	entry, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	return s.Audit(ctx, watchedLimits, entry)
+}
+
+// Endings implements [rulebook.Store].
+func (s ruleStore) Endings(ctx context.Context) ([]rulebook.Ending, error) {
+	kept, err := s.AuditOf(ctx, watchedLimits, 0, mostEndings)
+	var out []rulebook.Ending
+	for _, k := range kept {
+		var e rulebook.Ending
+		if json.Unmarshal(k.Entry, &e) == nil { // what a later version writes may be another thing
+			out = append(out, e)
+		}
+	}
+	return out, err
 }

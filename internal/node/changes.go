@@ -2,16 +2,12 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"liveroom/internal/api"
 	"liveroom/internal/preview"
-	"liveroom/internal/rulebook"
 	"liveroom/limit"
 	"liveroom/protocol"
 )
@@ -90,69 +86,4 @@ func lockouts(rules []limit.Rule) []string {
 		}
 	}
 	return named
-}
-
-// startGuard watches, until ctx ends, what is published on this node.
-func (n *Node) startGuard(ctx context.Context, reg prometheus.Registerer) error {
-	ends := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "liveroom_guard_watches_total", Help: "Watches over new sets of limits that ended on this node, by how.",
-	}, []string{"end"})
-	for _, end := range []string{preview.StateKept, preview.StateRolledBack, preview.StateSuperseded, preview.StateUnjudged} {
-		ends.WithLabelValues(end)
-	}
-	reg.MustRegister(ends)
-	guard, err := preview.NewGuard(preview.GuardConfig{
-		Source: n.traffic, Book: n.book, Log: n.log, Watch: guardWatch, Now: n.recorder.Now,
-		Ended:      func(w preview.Watch) { ends.WithLabelValues(w.State).Inc() },
-		Superseded: func(err error) bool { return errors.Is(err, rulebook.ErrConflict) },
-	})
-	if err != nil {
-		return err
-	}
-	n.guard = guard
-	n.running.Go(func() { _ = guard.Run(ctx) }) // ends with ctx's own error
-	n.resumeWatch(ctx)
-	return nil
-}
-
-// guardWatch is how long a set is watched after its publish.
-const guardWatch = time.Minute
-
-// resumeWatch watches on what was published less than guardWatch ago, as the history tells: whichever node watched may have
-// been restarted since. Two nodes that watch the same do no harm, since the store takes the first rollback alone.
-func (n *Node) resumeWatch(ctx context.Context) {
-	set := n.book.Current()
-	if set.Kind != rulebook.KindPublish && set.Kind != rulebook.KindRollback {
-		return
-	}
-	now, err := n.fabric.RulesNow(ctx)
-	age := now.Sub(set.Time)
-	if err == nil && age >= guardWatch {
-		return
-	}
-	var older []*rulebook.Set
-	if err == nil {
-		older, err = n.book.History(ctx, set.Version, 20)
-	}
-	if err != nil || len(older) == 0 {
-		n.log.Warn("limits: the watch over the set in force could not be taken up again", "version", set.Version, "err", err)
-		return
-	}
-	base, next := older[0], set
-	for _, old := range older { // what was in force before the first that has not proved itself
-		base = old
-		if next.Time.Sub(old.Time) >= guardWatch || old.Kind == rulebook.KindGuard {
-			break
-		}
-		next = old
-	}
-	n.guard.Watch(base.Compiled(), set.Compiled(), n.recorder.Now().Add(-age))
-	n.log.Info("limits: watching on over the set in force", "version", set.Version, "previous", base.Version)
-}
-
-// published hands what somebody has published on this node to the guard.
-func (n *Node) published(before, after *rulebook.Set) {
-	if after.Kind != rulebook.KindGuard {
-		n.guard.Watch(before.Compiled(), after.Compiled(), n.recorder.Now())
-	}
 }

@@ -26,3 +26,21 @@ func TestOneReplayAtATime(t *testing.T) {
 		}
 	})
 }
+
+// TestWatcher: a set is watched where it was published, else on the living node with the smallest id.
+func TestWatcher(t *testing.T) {
+	for _, c := range []struct {
+		publisher, self string
+		others          []string
+		want            string
+	}{
+		{"n2", "n1", []string{"n2", "n3"}, "n2"},
+		{"n2", "n2", []string{"n1"}, "n2"},
+		{"n2", "n3", []string{"n4", "n1"}, "n1"},
+		{"", "n1", nil, "n1"},
+	} {
+		if got := watcher(c.publisher, c.self, c.others); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}

@@ -47,7 +47,7 @@ const keptRules = "limits.json"
 func (n *Node) openBook(ctx context.Context, seed *limit.Spec, reg prometheus.Registerer) (err error) {
 	cfg := rulebook.Config{
 		Gate: n.gate, Seed: seed, File: n.cfg.Limits.File, Log: n.log, Metrics: rulebook.NewMetrics(reg),
-		Check: checkAskable, Judge: n.judge, Published: n.published,
+		Node: n.cfg.NodeID, Check: checkAskable, Judge: n.judge, Published: n.published,
 	}
 	if n.cfg.Limits.Source == config.SourceCluster {
 		cfg.Store, cfg.Keep = ruleStore{n.fabric}, filepath.Join(n.cfg.DataDir, keptRules)

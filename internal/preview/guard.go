@@ -45,8 +45,10 @@ type GuardConfig struct {
 	// Superseded tells whether an error of Book means that somebody else has published since, so that there is nothing
 	// to undo. No error does when nil.
 	Superseded func(error) bool
-	// Ended is told how each watch ended. Nil: nobody is.
-	Ended func(Watch)
+	// InForce is the version in force on this node: a watch over an older one is over. Nil: only a rollback finds that out.
+	InForce func() int64
+	// Ended is told how each watch ended, and may wait. Nil: nobody is.
+	Ended func(context.Context, Watch)
 	// Log gets one line for each end of a watch; slog.Default when nil.
 	Log *slog.Logger
 }
@@ -71,8 +73,11 @@ func (c GuardConfig) withDefaults() (GuardConfig, error) {
 	if c.Superseded == nil {
 		c.Superseded = func(error) bool { return false }
 	}
+	if c.InForce == nil {
+		c.InForce = func() int64 { return 0 }
+	}
 	if c.Ended == nil {
-		c.Ended = func(Watch) {}
+		c.Ended = func(context.Context, Watch) {}
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -143,6 +148,11 @@ type watching struct {
 	duel     *duel
 }
 
+// watch is the state of a watch in which nothing was seen yet.
+func (w *watching) watch(length time.Duration, state string) Watch {
+	return Watch{State: state, Version: w.new.Version(), Previous: w.old.Version(), Since: w.at.UTC(), Until: w.at.Add(length).UTC()}
+}
+
 // NewGuard returns a Guard that does nothing until Run. The error names everything that is wrong with cfg.
 func NewGuard(cfg GuardConfig) (*Guard, error) {
 	cfg, err := cfg.withDefaults()
@@ -154,8 +164,8 @@ func NewGuard(cfg GuardConfig) (*Guard, error) {
 
 // Watch begins to watch published, which came into force in place of previous, at an instant of [GuardConfig.Now]. A watch under way ends, but
 // what it compared with stays: the set that it watched has not proved itself, and a second bad set on top of a first would
-// look harmless beside it. It does not block, and must be called on one node only, the one that published. Call it for what people publish and roll
-// back to, not for what the guard itself put in force.
+// look harmless beside it. It does not block. Call it on one node, the one that published or the one that takes its watch up, for what people
+// publish and roll back to, not for what the guard itself put in force.
 func (g *Guard) Watch(previous, published *limit.Rules, at time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -168,10 +178,7 @@ func (g *Guard) Watch(previous, published *limit.Rules, at time.Time) {
 	default:
 	}
 	g.news <- w // has room: only Watch sends, under mu
-	g.state = Watch{
-		State: StateWaiting, Version: published.Version(), Previous: w.old.Version(),
-		Since: at.UTC(), Until: at.Add(g.cfg.Watch).UTC(),
-	}
+	g.state = w.watch(g.cfg.Watch, StateWaiting)
 }
 
 // Watching returns the state of the watch under way, or of the last one.
@@ -193,6 +200,9 @@ func (g *Guard) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case next := <-g.news:
+			if w != nil {
+				g.end(ctx, w.watch(g.cfg.Watch, StateSuperseded))
+			}
 			w = &next
 			tick.Reset(g.cfg.Every)
 		case <-tick.C:
@@ -208,10 +218,15 @@ const settle = 250 * time.Millisecond
 
 // check plays what was recorded since the last time. It reports that the watch is over.
 func (g *Guard) check(ctx context.Context, w *watching, now time.Time) bool {
-	err := g.play(ctx, w, now)
-	s := Watch{
-		State: StateWaiting, Version: w.new.Version(), Previous: w.old.Version(), Since: w.at.UTC(), Until: w.at.Add(g.cfg.Watch).UTC(),
+	s := w.watch(g.cfg.Watch, StateWaiting)
+	if g.cfg.InForce() > s.Version {
+		s.State = StateSuperseded
+		if g.publish(s, true) {
+			g.end(ctx, s)
+		}
+		return true
 	}
+	err := g.play(ctx, w, now)
 	beyond := false
 	if w.duel != nil {
 		beyond = g.judge(w.duel, &s)
@@ -238,14 +253,18 @@ func (g *Guard) check(ctx context.Context, w *watching, now time.Time) bool {
 	if err != nil {
 		s.Err = err.Error()
 	}
-	if !g.publish(s, over) {
-		return true
+	if !g.publish(s, over) && s.State != StateRolledBack {
+		return false // Run takes the news, and ends this one
 	}
 	if over {
-		g.log(ctx, &s)
-		g.cfg.Ended(s)
+		g.end(ctx, s)
 	}
 	return over
+}
+
+func (g *Guard) end(ctx context.Context, s Watch) {
+	g.log(ctx, &s)
+	g.cfg.Ended(ctx, s)
 }
 
 // publish shows the state, the last one when over, unless another watch has begun.

@@ -274,7 +274,7 @@ func TestGuardSaysWhenItCouldNotJudge(t *testing.T) {
 		defer stop()
 		l := newLive(t, rules(t, 1, nil), 400)
 		var ended []Watch
-		l.guard.cfg.Ended = func(w Watch) { ended = append(ended, w) }
+		l.guard.cfg.Ended = func(_ context.Context, w Watch) { ended = append(ended, w) }
 		guard.Go(func() { _ = l.guard.Run(ctx) })
 		l.publish(rules(t, 2, oneDigitTooLow(t)))
 		for range 70 {

@@ -130,7 +130,7 @@ func (b *Book) enforce(r Record) (good, news bool) {
 		b.cfg.Metrics.loads.WithLabelValues(loadOlder).Inc()
 		return true, false
 	}
-	s, err := decode(r.Version, r.Time, r.Payload)
+	s, err := decode(r)
 	if err != nil {
 		b.unreadable.Store(max(b.unreadable.Load(), r.Version))
 		b.cfg.Metrics.loads.WithLabelValues(loadFailed).Inc()

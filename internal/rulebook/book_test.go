@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +28,7 @@ type shelf struct {
 	records   []Record
 	followers map[int]func(Record)
 	away      bool
+	endings   []Ending
 }
 
 var errAway = errors.New("store is away")
@@ -82,6 +84,21 @@ func (s *shelf) Follow(h func(Record)) (func(), error) {
 		defer s.mu.Unlock()
 		delete(s.followers, n)
 	}, nil
+}
+
+func (s *shelf) Ended(_ context.Context, e Ending) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.endings = append(s.endings, e)
+	return nil
+}
+
+func (s *shelf) Endings(context.Context) ([]Ending, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := slices.Clone(s.endings)
+	slices.Reverse(out)
+	return out, nil
 }
 
 func ruleText(burst int) string {
@@ -413,7 +430,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"format":1,"rules":null}`))
 	f.Add([]byte(`{"format":1,"rules":[],"x":1}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		s, err := decode(7, time.Time{}, raw)
+		s, err := decode(Record{Version: 7, Payload: raw})
 		if err != nil {
 			return
 		}
@@ -424,7 +441,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := decode(7, time.Time{}, again); err != nil {
+		if _, err := decode(Record{Version: 7, Payload: again}); err != nil {
 			t.Fatalf("%s does not survive: %v", raw, err)
 		}
 	})

@@ -14,6 +14,19 @@ type Record struct {
 	Version uint64
 	Payload []byte
 	Time    time.Time
+	Node    string // that published it, "" when unknown
+}
+
+// Ending is how the watch over a version ended, as the node that watched saw it. Shares are of the users it saw.
+type Ending struct {
+	Version     uint64    `json:"version"`
+	End         string    `json:"end"` // kept, rolled_back, superseded or unjudged
+	Node        string    `json:"node"`
+	At          time.Time `json:"at"`
+	Users       int64     `json:"users"`
+	Refused     int64     `json:"refused"`
+	WouldRefuse int64     `json:"would_refuse"`
+	Why         string    `json:"why,omitempty"`
 }
 
 // Store orders sets by version.
@@ -25,6 +38,10 @@ type Store interface {
 	History(ctx context.Context, before uint64, limit int) ([]Record, error)
 	// Follow calls h with the newest record, at first and at each change, one call after the other, until stop.
 	Follow(h func(Record)) (stop func(), err error)
+	// Ended keeps how the watch over a version ended.
+	Ended(ctx context.Context, e Ending) error
+	// Endings returns what was kept of that, newest first.
+	Endings(ctx context.Context) ([]Ending, error)
 }
 
 // Config configures a [Book].
@@ -48,6 +65,8 @@ type Config struct {
 	Judge func(ctx context.Context, today, proposed *limit.Rules) error
 	// Published is told of every set that this node itself published, after it is in force here. It must not block.
 	Published func(before, after *Set)
+	// Node is this node's id, as the store will name it with what is published here.
+	Node string
 	// Log takes what an operator should read. Required.
 	Log *slog.Logger
 	// Metrics counts. Nil: counted for nobody.

@@ -3,6 +3,7 @@ package rulebook
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // Version returns one version.
@@ -17,7 +18,7 @@ func (b *Book) Version(ctx context.Context, version uint64) (*Set, error) {
 	if version == 0 || len(records) == 0 || records[0].Version != version {
 		return nil, fmt.Errorf("%w: %d", ErrNotFound, version)
 	}
-	s, err := decode(version, records[0].Time, records[0].Payload)
+	s, err := decode(records[0])
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
 	}
@@ -25,7 +26,7 @@ func (b *Book) Version(ctx context.Context, version uint64) (*Set, error) {
 }
 
 // History returns at most limit versions older than before (0: from the newest), newest first, each with its changes
-// against the one before it. Versions that this server can't read are left out.
+// against the one before it, and how the watch over it ended. Versions that this server can't read are left out.
 func (b *Book) History(ctx context.Context, before uint64, limit int) ([]*Set, error) {
 	if b.cfg.Store == nil {
 		return []*Set{b.Current()}, nil
@@ -36,12 +37,60 @@ func (b *Book) History(ctx context.Context, before uint64, limit int) ([]*Set, e
 	}
 	sets := []*Set{}
 	for _, r := range records {
-		if s, err := decode(r.Version, r.Time, r.Payload); err == nil {
+		if s, err := decode(r); err == nil {
 			sets = append(sets, s)
 		}
+	}
+	if err := b.tellEndings(ctx, sets); err != nil {
+		return nil, err
 	}
 	for i, s := range sets[:max(len(sets)-1, 0)] {
 		s.Changes = Diff(sets[i+1].Rules, s.Rules)
 	}
 	return sets[:min(len(sets), limit)], nil
+}
+
+// tellEndings says of each set how the watch over it ended. Of several nodes that watched the same, who ended first counts.
+func (b *Book) tellEndings(ctx context.Context, sets []*Set) error {
+	endings, err := b.cfg.Store.Endings(ctx)
+	if err != nil {
+		return err
+	}
+	first := map[uint64]*Ending{}
+	for i := range endings { // newest first
+		first[endings[i].Version] = &endings[i]
+	}
+	for _, s := range sets {
+		s.Watch = first[s.Version]
+	}
+	return nil
+}
+
+// WatchEnded keeps how the watch over a version ended.
+func (b *Book) WatchEnded(ctx context.Context, e Ending) error {
+	if b.cfg.Store == nil {
+		return ErrFileSource
+	}
+	return b.cfg.Store.Ended(ctx, e)
+}
+
+// Unproved returns what a version is to be compared with: what was in force before the first of the sets that have not been in force for
+// as long as a watch takes, so that a bad set on top of another hides nothing. The error is [ErrNotFound] when nothing came before.
+func (b *Book) Unproved(ctx context.Context, version uint64, watch time.Duration) (*Set, error) {
+	sets, err := b.History(ctx, version+1, lookBack) // by the store's clock alone
+	if err != nil {
+		return nil, err
+	}
+	if len(sets) < 2 || sets[0].Version != version {
+		return nil, fmt.Errorf("%w: nothing came before version %d", ErrNotFound, version)
+	}
+	base, next := sets[1], sets[0]
+	for _, old := range sets[1:] {
+		base = old
+		if next.Time.Sub(old.Time) >= watch || old.Kind == KindGuard {
+			break
+		}
+		next = old
+	}
+	return base, nil
 }

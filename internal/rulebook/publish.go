@@ -93,7 +93,7 @@ func (b *Book) GuardRollback(ctx context.Context, version, to uint64, why string
 		return err
 	}
 	for _, r := range records {
-		if old, err := decode(r.Version, r.Time, r.Payload); err == nil && r.Version <= to {
+		if old, err := decode(r); err == nil && r.Version <= to {
 			_, err = b.restore(ctx, old, version, KindGuard, "guard", why)
 			return err
 		}
@@ -125,7 +125,7 @@ func (b *Book) store(ctx context.Context, s *Set, after uint64) (*Set, error) {
 		return nil, err
 	}
 	out := *s
-	out.Version, out.Time = version, time.Now().UTC()
+	out.Version, out.Time, out.Node = version, time.Now().UTC(), b.cfg.Node
 	if err := out.compile(); err != nil {
 		return nil, err
 	}

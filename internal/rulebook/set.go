@@ -30,8 +30,10 @@ type Set struct {
 	Override bool         `json:"override,omitempty"` // published although it refuses much more
 	Restores uint64       `json:"restores,omitempty"` // the version whose rules these are
 	Time     time.Time    `json:"time"`
+	Node     string       `json:"node,omitempty"` // that it was published on; "" when unknown
 	Rules    []limit.Rule `json:"rules,omitempty"`
 	Changes  []Change     `json:"changes,omitempty"` // against the version before; only in a history
+	Watch    *Ending      `json:"watch,omitempty"`   // how the guard's watch over it ended; only in a history
 
 	compiled *limit.Rules
 }
@@ -72,9 +74,10 @@ func (s *Set) encode() ([]byte, error) {
 }
 
 // decode reads a stored set and compiles it. It refuses what this version of the server can't put in force whole.
-func decode(version uint64, at time.Time, raw []byte) (*Set, error) {
+func decode(r Record) (*Set, error) {
+	version := r.Version
 	var p payload
-	d := json.NewDecoder(bytes.NewReader(raw))
+	d := json.NewDecoder(bytes.NewReader(r.Payload))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&p); err != nil {
 		return nil, fmt.Errorf("limits version %d: %w", version, err)
@@ -88,7 +91,7 @@ func decode(version uint64, at time.Time, raw []byte) (*Set, error) {
 	}
 	s := &Set{
 		Version: version, Kind: p.Kind, Author: p.Author, Note: p.Note, Override: p.Override, Restores: p.Restores,
-		Time: at, Rules: spec.Rules,
+		Time: r.Time, Node: r.Node, Rules: spec.Rules,
 	}
 	if err := s.compile(); err != nil {
 		return nil, fmt.Errorf("limits version %d: %w", version, err)

@@ -1,6 +1,8 @@
 // The versions of the limits, newest first.
 
 const KINDS = ["seed", "publish", "rollback", "guard", "file"];
+/** How the guard's watch over a version ends. */
+const ENDS = ["kept", "rolled_back", "superseded", "unjudged"];
 
 /** Takes the answer of GET /limits/versions. */
 export function readVersions(body) {
@@ -15,6 +17,7 @@ export function readVersions(body) {
     at: Date.parse(v.time) || 0,
     changes: Array.isArray(v.changes) ? v.changes : null,
     rules: Array.isArray(v.rules) ? v.rules : [],
+    watch: ENDS.includes(v.watch?.end) ? v.watch.end : null,
   })).sort((a, b) => b.version - a.version);
 }
 

@@ -98,6 +98,7 @@ export class HistoryView {
     const note = make("span", "why");
     note.append(make("bdi", "", v.note));
     if (v.override) note.append(make("span", "tag warn", this.#t("overridden")));
+    if (v.watch) note.append(make("span", v.watch === "kept" ? "tag good" : "tag warn", this.#t(`watch.${v.watch}`)));
     if (v.version === this.#current) note.prepend(make("span", "tag good", this.#t("current")));
     return note;
   }
