@@ -14,12 +14,11 @@ import (
 
 // directGet asks a stream for messages without a consumer (NATS ADR-31).
 type directGet struct {
-	Seq       uint64     `json:"seq,omitempty"`
-	Next      string     `json:"next_by_subj,omitempty"`
-	Batch     int        `json:"batch,omitempty"`
-	StartTime *time.Time `json:"start_time,omitempty"`
-	MultiLast []string   `json:"multi_last,omitempty"`
-	UpToSeq   uint64     `json:"up_to_seq,omitempty"`
+	Seq       uint64   `json:"seq,omitempty"`
+	Next      string   `json:"next_by_subj,omitempty"`
+	Batch     int      `json:"batch,omitempty"`
+	MultiLast []string `json:"multi_last,omitempty"`
+	UpToSeq   uint64   `json:"up_to_seq,omitempty"`
 }
 
 // record is a stored message.

@@ -9,6 +9,7 @@ const (
 	giftGap     = 1 << 20
 	settingsGap = 1 << 10
 	rulesGap    = 1 << 10
+	nodesGap    = 1 << 20
 )
 
 // known are the highest sequences that this node has met.

@@ -63,7 +63,9 @@ func (f *Fabric) LastRules(ctx context.Context) (RulesRecord, bool, error) {
 }
 
 // RulesNow is the store's clock, by which [RulesRecord.Time] is told.
-func (f *Fabric) RulesNow(ctx context.Context) (time.Time, error) { return f.storeNow(ctx, rulesStream) }
+func (f *Fabric) RulesNow(ctx context.Context) (time.Time, error) {
+	return f.storeNow(ctx, rulesStream)
+}
 
 // Rules returns the set of a version, ErrNotFound when there is none, or no longer.
 func (f *Fabric) Rules(ctx context.Context, version uint64) (RulesRecord, error) {

@@ -68,7 +68,8 @@ func (f *Fabric) streamConfigs() []jetstream.StreamConfig {
 	nodes := bucket(nodesBucket, nodesAge, nodesBytes)
 	revoked := bucket(revokedBucket, RevokedFor, revokedBytes)
 	// A bucket that was lost must not number starts as the one before did, and who watches one goes on from where it was.
-	nodes.FirstSeq = uint64(time.Now().UnixMilli())
+	// The clock is only a large number: what this node knows counts where it was set back.
+	nodes.FirstSeq = max(uint64(time.Now().UnixMilli()), f.incarnation+nodesGap)
 	revoked.FirstSeq = nodes.FirstSeq
 	revoked.RePublish = &jetstream.RePublish{Source: "$KV." + revokedBucket + ".*", Destination: revokedNewsPrefix + "{{wildcard(1)}}", HeadersOnly: true}
 	streams := []jetstream.StreamConfig{

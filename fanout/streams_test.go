@@ -33,3 +33,14 @@ func TestWhichStreamsWaitForTheDisk(t *testing.T) {
 		}
 	}
 }
+
+// A node lets a bucket of starts that was lost begin beyond its own number, whatever the clock says.
+func TestStartsAreNumberedOnAfterTheClockWasSetBack(t *testing.T) {
+	f := &Fabric{cfg: Config{NodeID: "n1"}.withDefaults(), incarnation: 1 << 60}
+	for _, s := range f.streamConfigs() {
+		if s.Name == nodesStream && s.FirstSeq > f.incarnation {
+			return
+		}
+	}
+	t.Error("starts would be numbered from the clock alone")
+}
