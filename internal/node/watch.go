@@ -116,10 +116,11 @@ func (n *Node) published(before, after *rulebook.Set) {
 	if after.Kind == rulebook.KindGuard {
 		return
 	}
+	at := n.recorder.Now()
 	ctx, stop := context.WithTimeout(context.Background(), replayPatience)
 	defer stop()
 	if base, err := n.book.Unproved(ctx, after.Version, guardWatch); err == nil {
 		before = base
 	}
-	n.guard.Watch(before.Compiled(), after.Compiled(), n.recorder.Now())
+	n.guard.Watch(before.Compiled(), after.Compiled(), at)
 }
