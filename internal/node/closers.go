@@ -57,6 +57,30 @@ func (c closer) run(hurry context.Context) error {
 	return c.end(ctx)
 }
 
+// runs starts a goroutine, which is told to end and waited for in its turn.
+func (n *Node) runs(what string, f func(context.Context)) {
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { f(ctx) })
+	n.closers.add("end "+what, 0, func(context.Context) error { stop(); running.Wait(); return nil })
+}
+
+// every calls f now and then, in a goroutine of its own.
+func (n *Node) every(what string, period time.Duration, f func(context.Context)) {
+	n.runs(what, func(ctx context.Context) {
+		tick := time.NewTicker(period)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				f(ctx)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+}
+
 // Run returns once the node is down: after ctx ended, a server ended by itself, or this node may not run beside another. It
 // takes it down so that nobody loses anything: not ready any more, no new connections, every client sent away with a time to
 // come back, likes stored, the store closed. The admin listener goes last, so that this can be watched. The end of hurry cuts

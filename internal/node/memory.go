@@ -86,18 +86,9 @@ func tooMuch(live, objects, free uint64) bool {
 	return over > max(memorySurplus, live/2)
 }
 
-// keepMemoryLow gives memory back whenever the node has gone quiet, until ctx ends.
-func keepMemoryLow(ctx context.Context) {
-	t := time.NewTicker(memoryEvery)
-	defer t.Stop()
-	for s := newSurplus(); ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
-		if s.look(memoryEvery) {
-			debug.FreeOSMemory() // collects first
-		}
+// giveBack gives memory back when the node has gone quiet. It is called each [memoryEvery].
+func (s *surplus) giveBack(context.Context) {
+	if s.look(memoryEvery) {
+		debug.FreeOSMemory() // collects first
 	}
 }

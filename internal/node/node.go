@@ -5,7 +5,6 @@ import (
 	"iter"
 	"log/slog"
 	"net"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -45,8 +44,7 @@ type Node struct {
 	health    *health
 
 	closers closers
-	running sync.WaitGroup // servers and background goroutines
-	failed  chan error     // what a server ended with although nobody stopped it; one place per server
+	failed  chan error // what a server ended with although nobody stopped it; one place per server
 }
 
 // Start makes every part and begins to serve; [Node.Run] follows. On an error nothing is left behind.
@@ -63,8 +61,6 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, e
 		return nil, err
 	}
 	n := &Node{cfg: cfg, log: log, failed: make(chan error, 2), replaying: make(chan struct{}, 1)}
-	background, stop := context.WithCancel(context.Background())
-	n.closers.add("end what runs", 0, func(context.Context) error { stop(); n.running.Wait(); return nil })
 	defer func() {
 		if err == nil {
 			return
@@ -76,6 +72,8 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, e
 	if err = n.listen(); err != nil {
 		return nil, err
 	}
+	n.runs("watching the certificate", certificate.watch)
+	n.every("giving memory back", memoryEvery, newSurplus().giveBack)
 	reg := newRegistry()
 	if err = n.joinNodes(ctx, reg); err != nil {
 		return nil, err
@@ -84,7 +82,9 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, e
 	if err != nil {
 		return nil, err
 	}
-	if n.tokens, err = newAuthority(background, cfg, token.Config{Secret: secret, JWKSURL: cfg.Auth.JWKSURL, Revoked: &n.revoked}, log); err != nil {
+	refreshed, stop := context.WithCancel(context.Background())
+	n.closers.add("end refreshing the issuer's keys", 0, func(context.Context) error { stop(); return nil })
+	if n.tokens, err = newAuthority(refreshed, cfg, token.Config{Secret: secret, JWKSURL: cfg.Auth.JWKSURL, Revoked: &n.revoked}, log); err != nil {
 		return nil, err
 	}
 	if err = n.openRooms(ctx, seed, reg); err != nil {
@@ -93,16 +93,12 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, e
 	if err = n.learnRevoked(ctx); err != nil {
 		return nil, err
 	}
-	if err = n.startGuard(background, reg); err != nil {
+	if err = n.startGuard(ctx, reg); err != nil {
 		return nil, err
 	}
 	if err = n.openDoors(certificate.config(), reg); err != nil {
 		return nil, err
 	}
-	n.running.Go(func() { n.health.watch(background) })
-	n.running.Go(func() { keepMemoryLow(background) })
-	n.running.Go(func() { n.lately.watch(background, n, reg) })
-	n.running.Go(func() { certificate.watch(background) })
 	n.keepDoors(reg)
 	n.serve(n.viewers)
 	n.serve(n.operators)
@@ -153,6 +149,8 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, reg *prometheus.
 		return err
 	}
 	n.health = newHealth(n.cfg.NodeID, reg, n.needs()...)
+	n.every("counting degraded time", degradedEvery, n.health.count)
+	n.remember(reg)
 	n.sockets = conn.NewMetrics(reg)
 	if n.lag, err = admit.NewLagProbe(); err != nil {
 		return err

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -42,18 +41,10 @@ type lately struct {
 
 func newLately() *lately { return &lately{recent.NewRing(), &recent.Top{}} }
 
-// watch ends a step of the ring each [recent.Step].
-func (l *lately) watch(ctx context.Context, n *Node, reg prometheus.Gatherer) {
-	tick := time.NewTicker(recent.Step)
-	defer tick.Stop()
-	for {
-		l.take(n, reg)
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+// remember ends a step of the ring each [recent.Step].
+func (n *Node) remember(reg prometheus.Gatherer) {
+	n.lately.take(n, reg)
+	n.every("remembering what was", recent.Step, func(context.Context) { n.lately.take(n, reg) })
 }
 
 func (l *lately) take(n *Node, reg prometheus.Gatherer) {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"sync"
 	"syscall"
 	"time"
 
@@ -35,6 +36,7 @@ const (
 type port struct {
 	ln net.Listener // plain; TLS is laid over it by the server
 	*http.Server
+	serving sync.WaitGroup
 }
 
 // openPort listens on an address of the configuration, whose path is told when it can't. The server has no handler yet.
@@ -47,7 +49,7 @@ func openPort(path, addr string, answer time.Duration, log *slog.Logger) (*port,
 		}
 		return nil, config.Fault{Path: path, Allowed: "an address that is free to listen on", Received: received}
 	}
-	return &port{ln, &http.Server{
+	return &port{ln: ln, Server: &http.Server{
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: answer, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), // what it says is about clients, not about us
 	}}, nil
@@ -58,12 +60,12 @@ func (n *Node) listen() (err error) {
 	if n.viewers, err = openPort("addr", n.cfg.Addr, answerTimeout, n.log); err != nil {
 		return err
 	}
-	n.closers.add("close the listener", 0, func(context.Context) error { _ = n.viewers.ln.Close(); return nil }) // most often it is closed
+	n.closers.add("close the listener", 0, func(context.Context) error { n.viewers.end(); return nil })
 	if n.operators, err = openPort("admin_addr", n.cfg.AdminAddr, profileTimeout, n.log); err != nil {
 		return err
 	}
 	n.closers.add("end the admin listener", closeTimeout, func(ctx context.Context) error {
-		defer n.operators.ln.Close() // which a server that never began leaves open
+		defer n.operators.end()
 		return n.operators.Shutdown(ctx)
 	})
 	return nil
@@ -83,7 +85,7 @@ func (n *Node) keepDoors(reg *prometheus.Registry) {
 
 // serve serves a port until its server is shut down.
 func (n *Node) serve(p *port) {
-	n.running.Go(func() {
+	p.serving.Go(func() {
 		var err error
 		if p.TLSConfig != nil {
 			err = p.ServeTLS(p.ln, "", "")
@@ -94,6 +96,12 @@ func (n *Node) serve(p *port) {
 			n.failed <- fmt.Errorf("serve %s: %w", p.ln.Addr(), err)
 		}
 	})
+}
+
+// end waits for the server, which is shut down, or was never begun and has left the listener open.
+func (p *port) end() {
+	_ = p.ln.Close() // most often it is closed
+	p.serving.Wait()
 }
 
 // viewersMux has pages, API and sockets.

@@ -61,19 +61,10 @@ func newHealth(node string, reg prometheus.Registerer, needs ...dependency) *hea
 // degradedEvery is how often the degraded time is counted, so that a metric shows it within a second.
 const degradedEvery = 500 * time.Millisecond
 
-// watch counts degraded time until ctx ends.
-func (h *health) watch(ctx context.Context) {
-	tick := time.NewTicker(degradedEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			for _, name := range h.away() {
-				h.seconds.WithLabelValues(name).Add(degradedEvery.Seconds())
-			}
-		case <-ctx.Done():
-			return
-		}
+// count adds the time since the last count.
+func (h *health) count(context.Context) {
+	for _, name := range h.away() {
+		h.seconds.WithLabelValues(name).Add(degradedEvery.Seconds())
 	}
 }
 

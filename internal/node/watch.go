@@ -15,7 +15,7 @@ import (
 // guardWatch is how long a set is watched after its publish.
 const guardWatch = time.Minute
 
-// startGuard watches, until ctx ends, what is published on this node, and what others published that cannot watch it any more.
+// startGuard watches what is published on this node, and what others published that cannot watch it any more.
 func (n *Node) startGuard(ctx context.Context, reg prometheus.Registerer) error {
 	ends := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "liveroom_guard_watches_total", Help: "Watches over new sets of limits that ended on this node, by how.",
@@ -37,21 +37,10 @@ func (n *Node) startGuard(ctx context.Context, reg prometheus.Registerer) error 
 		return err
 	}
 	n.guard = guard
-	n.running.Go(func() { _ = guard.Run(ctx) }) // ends with ctx's own error
+	n.runs("the guard of limits", func(ctx context.Context) { _ = guard.Run(ctx) }) // ends with ctx's own error
 	m := minder{Node: n}
 	m.look(ctx)
-	n.running.Go(func() {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				m.look(ctx)
-			}
-		}
-	})
+	n.every("minding watches", time.Second, m.look)
 	return nil
 }
 
