@@ -87,6 +87,7 @@ func (c *Cluster) watch() {
 		case <-c.ctx.Done():
 			return
 		case <-tick.C:
+			c.feelLag()
 			c.lookAround()
 		}
 	}

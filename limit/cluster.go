@@ -3,6 +3,7 @@ package limit
 import (
 	"context"
 	"crypto/rand"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,6 +25,7 @@ type Cluster struct {
 	reachable atomic.Int64 // until this Instant a claim needs no proof
 	nodes     atomic.Int64 // alive
 	roundTrip atomic.Int64 // the longest of late, in ns
+	lag       atomic.Int64 // how late this process is, in ns
 	closing   atomic.Bool
 	count     counts
 
@@ -89,12 +91,32 @@ func (c *Cluster) eachLane(f func(*lane)) {
 
 // patience is how long a call may take: longer than a decision waits for it at
 // first, since a late grant is still a grant.
-func (c *Cluster) patience() time.Duration { return 6 * c.cfg.Budget }
+func (c *Cluster) patience() time.Duration { return 6 * c.cfg.Budget * c.allowance() }
+
+// allowance is how many times as long as usual the store may take: more where
+// this process is late itself, so that a storm of calls is nobody's outage.
+func (c *Cluster) allowance() time.Duration {
+	if time.Duration(c.lag.Load()) >= behind {
+		return 4
+	}
+	return 1
+}
+
+// behind is the wait for a processor from which on a process counts as late.
+const behind = 5 * time.Millisecond
+
+// feelLag measures how long a goroutine waits for a processor now, and goes on
+// with half of what that was before when it is less.
+func (c *Cluster) feelLag() {
+	began := c.cfg.Clock()
+	runtime.Gosched()
+	c.lag.Store(max(int64(c.cfg.Clock().Sub(began)), c.lag.Load()/2))
+}
 
 // slow is from which round trip on a shard counts as failing although it
 // answers. It lies below patience, so that there is no round trip at which
 // calls are given up and the shard is not away.
-func (c *Cluster) slow() time.Duration { return 5 * c.cfg.Budget }
+func (c *Cluster) slow() time.Duration { return 5 * c.cfg.Budget * c.allowance() }
 
 // budget is how long a decision waits, over all of its rules: the configured
 // time, and where the store is farther away as long as the longest way takes: a

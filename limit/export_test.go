@@ -1,6 +1,9 @@
 package limit
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Check tells the first thing that is wrong with what a subject has in common
 // with others.
@@ -56,3 +59,6 @@ func (s *Subject) Shares() bool {
 	defer s.mu.Unlock()
 	return s.sharing != nil
 }
+
+// FallBehind has the cluster take its process for late.
+func (c *Cluster) FallBehind() { c.lag.Store(int64(time.Minute)) }

@@ -101,12 +101,15 @@ func (h *health) probe() (done func(error), err error) {
 	if err != nil {
 		return nil, errAway
 	}
-	sent := h.cluster.cfg.Clock()
+	sent, patience := h.cluster.cfg.Clock(), h.cluster.patience()
 	return func(err error) {
 		now := h.cluster.cfg.Clock()
-		if timedOut(err) && now.Sub(sent) > h.cluster.patience()*3/2 {
+		if timedOut(err) && now.Sub(sent) > patience*3/2 {
 			report(errAsleep)
 			return
+		}
+		if err != nil || now.Sub(sent) >= h.cluster.slow() {
+			h.cluster.feelLag()
 		}
 		if err == nil && now.Sub(sent) >= h.cluster.slow() {
 			err = errSlow
@@ -148,7 +151,7 @@ func (h *health) lasts() bool {
 	if h.mute.Load() {
 		span = silentSpan
 	}
-	return failing != 0 && h.cluster.cfg.Clock().Sub(failing) >= span
+	return failing != 0 && h.cluster.cfg.Clock().Sub(failing) >= span*h.cluster.allowance()
 }
 
 // tell logs the beginning and the end of an outage.

@@ -80,3 +80,31 @@ func TestSlowStoreSaturated(t *testing.T) {
 		})
 	}
 }
+
+// A process that is late itself takes no store for away that answers late; one that answers nothing for long is.
+func TestSlowProcess(t *testing.T) {
+	for _, behind := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newTown(t, 1, slowRules, 300*time.Millisecond)
+			c := w.nodes[0].cluster
+			away := func() bool {
+				for range 30 {
+					if behind {
+						c.FallBehind()
+					}
+					time.Sleep(100 * time.Millisecond)
+				}
+				_, _, yes := c.Degraded()
+				return yes
+			}
+			if have := away(); have == behind {
+				t.Errorf("late itself %t: away is %t", behind, have)
+			}
+			w.link.silent.Store(true)
+			if !away() {
+				t.Errorf("late itself %t: a silent store is not away", behind)
+			}
+			w.close()
+		})
+	}
+}

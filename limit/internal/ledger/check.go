@@ -15,7 +15,7 @@ func (s *state) check() error {
 		}
 	}
 	if s.kind != limit.KindBucket {
-		if left := s.left(); left > s.size || left < -2*s.size && s.kind != limit.KindSlots {
+		if left := s.left(); left > s.size || left < -3*s.size && s.kind != limit.KindSlots {
 			return fmt.Errorf("%d left of %d", left, s.size)
 		}
 		return nil
