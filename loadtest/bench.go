@@ -85,7 +85,7 @@ func (b *bench) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.sampler = newSampler(o.admins, o.pids, token)
+	b.sampler = newSampler(o.admins, o.pids, b.redisClient(), token)
 	b.result.sampling = b.sampler.began
 	b.result.Environment = environment(ctx, b.sampler)
 	return b.sampler.start(ctx)

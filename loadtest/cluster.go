@@ -6,7 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"net"
+	"net/http"
+	"net/http/httputil"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,19 +103,23 @@ func (o *clusterOptions) run(ctx context.Context, stdout, stderr io.Writer) erro
 		}
 		f.extra = append(f.extra, "-limits-file", rules)
 	}
-	front, err := listenFront(ctx, local(o.port, 0))
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", local(o.port, 0))
 	if err != nil {
 		return err
 	}
-	defer front.close()
+	defer l.Close()
 	for i := range o.nodes {
 		if _, err := f.launch(ctx, nodeName(i), "-addr", local(o.port, i+1), "-admin-addr", local(o.adminPort, i)); err != nil {
 			return err
 		}
 	}
-	front.serve(f.hosts())
+	proxy := &http.Server{Handler: front(f.hosts()), BaseContext: func(net.Listener) context.Context { return ctx }}
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	defer proxy.Close()
+	serving.Go(func() { _ = proxy.Serve(l) }) // until it is closed
 	p.end()
-	if err := f.announce(stdout, front.listener.Addr().(*net.TCPAddr).Port); err != nil {
+	if err := f.announce(stdout, l.Addr().(*net.TCPAddr).Port); err != nil {
 		return err
 	}
 	defer p.line("stopping")
@@ -229,113 +236,21 @@ func (f *fleet) living() (out []string) {
 	return out
 }
 
-// front is the one address of a cluster for people: it carries each connection's bytes to a node that takes it, to one
-// after the other, so that the viewers of a node that has died find another at the same address.
-type front struct {
-	listener net.Listener
-	next     atomic.Uint64
-	nodes    []string // addresses, fixed after construction
-
-	mu   sync.Mutex
-	open map[net.Conn]struct{} // guarded by mu; nil once closed
-	wg   sync.WaitGroup
-}
-
-// listenFront takes the address; port 0 is a free one.
-func listenFront(ctx context.Context, address string) (*front, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	return &front{listener: l, open: map[net.Conn]struct{}{}}, nil
-}
-
-// serve carries connections to nodes until close.
-func (f *front) serve(nodes []string) {
-	f.nodes = nodes
-	f.wg.Go(func() {
-		for {
-			c, err := f.listener.Accept()
-			if errors.Is(err, net.ErrClosed) {
-				return
-			}
-			if err == nil {
-				f.wg.Go(func() { f.carry(c) })
+// front is the one address of a cluster for people: it hands each request to a node that takes it, to one after the other,
+// so that the viewers of a node that has died find another at the same address.
+func front(nodes []string) http.Handler {
+	var turn atomic.Uint64
+	dial := func(ctx context.Context, network, _ string) (c net.Conn, err error) {
+		for range nodes {
+			if c, err = new(net.Dialer).DialContext(ctx, network, nodes[turn.Add(1)%uint64(len(nodes))]); err == nil {
+				break
 			}
 		}
-	})
-}
-
-// close ends the listener and every connection, and waits for both.
-func (f *front) close() {
-	f.listener.Close()
-	f.mu.Lock()
-	for c := range f.open {
-		c.Close()
+		return c, err
 	}
-	f.open = nil
-	f.mu.Unlock()
-	f.wg.Wait()
-}
-
-func (f *front) carry(viewer net.Conn) {
-	node := f.dial()
-	if node == nil {
-		viewer.Close()
-		return
+	return &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", r.In.Host },
+		Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true},
+		ErrorLog:  log.New(io.Discard, "", 0), // what a viewer who went away, or a node that died, leaves behind
 	}
-	if !f.keep(viewer, node) {
-		return
-	}
-	defer f.drop(viewer, node)
-	back := make(chan struct{})
-	go func() {
-		defer close(back)
-		pipe(viewer, node)
-	}()
-	pipe(node, viewer)
-	<-back
-}
-
-// dial returns a connection to the next node that takes one, nil when none does.
-func (f *front) dial() net.Conn {
-	for range f.nodes {
-		i := f.next.Add(1) % uint64(len(f.nodes))
-		if c, err := net.Dial("tcp", f.nodes[i]); err == nil {
-			return c
-		}
-	}
-	return nil
-}
-
-func (f *front) keep(conns ...net.Conn) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, c := range conns {
-		if f.open == nil {
-			c.Close()
-			continue
-		}
-		f.open[c] = struct{}{}
-	}
-	return f.open != nil
-}
-
-func (f *front) drop(conns ...net.Conn) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, c := range conns {
-		c.Close()
-		delete(f.open, c)
-	}
-}
-
-// pipe copies until from ends, and passes that end on. A reset is passed on as one, since a viewer tells it from an end.
-func pipe(to, from net.Conn) {
-	if _, err := io.Copy(to, from); err != nil {
-		_ = to.(*net.TCPConn).SetLinger(0)
-		to.Close()
-		return
-	}
-	_ = to.(*net.TCPConn).CloseWrite()
 }

@@ -18,8 +18,8 @@ type metricsClient struct {
 	token string // of an admin; "" for none
 }
 
-func newMetricsClient() *metricsClient {
-	return &metricsClient{http: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
+func newMetricsClient(token string) *metricsClient {
+	return &metricsClient{token: token, http: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
 }
 
 // scrape returns the metrics of one node: those with labels under name{labels} as written, and summed up under the bare

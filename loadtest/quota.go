@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -31,7 +30,6 @@ func quotaRules(o *options) []byte {
 type quotaRun struct {
 	*bench
 	teams   teams
-	watch   *redisWatch
 	size    int      // viewers of each node
 	crowds  []*crowd // all that ever came; owned by the scenario's goroutine, and by the stages' acts while they run
 	stages  []stage
@@ -45,12 +43,6 @@ func quota(ctx context.Context, b *bench) error {
 		return errors.New("quota checks a bound: give -bound RATE,BURST with -url")
 	}
 	q := &quotaRun{bench: b, size: max(1, b.o.viewers/len(b.o.urls))}
-	var redis *child
-	redisURL := ""
-	if b.fleet != nil && b.fleet.shared != nil {
-		redis, redisURL = b.fleet.shared.redis, b.fleet.shared.redisURL
-	}
-	q.watch = newRedisWatch(b.o.admins, redis, redisURL)
 	defer func() { dismiss(ctx, q.crowds...) }()
 	for i := range b.o.urls {
 		if err := q.seat(ctx, i, nodeName(i), b.dial.targets[i]); err != nil {
@@ -95,19 +87,25 @@ func (q *quotaRun) room(ctx context.Context) error {
 		s := q.at(due)
 		return q.teams.pick(s.target(due-s.begins, q.teams.size()))
 	}
-	p.meanwhile = func(ctx context.Context, start time.Time) {
-		var wg sync.WaitGroup
-		wg.Go(func() { q.watch.run(ctx, start) })
-		q.act(ctx, start)
-		wg.Wait()
-	}
-	m, err := q.measure(ctx, p, q.teams.sessions())
+	p.meanwhile = q.act
+	m, calls, err := q.watched(ctx, p, q.teams.sessions())
 	if m == nil {
 		return err
 	}
 	q.result.trial(q.o, m, p.slot)
-	q.result.Quota = q.sumUp(m)
+	q.result.Quota = q.sumUp(m, calls)
 	return errors.Join(append(q.mishaps, err)...)
+}
+
+// watched measures a plan, and the calls to Redis meanwhile.
+func (q *quotaRun) watched(ctx context.Context, p plan, viewers []*session) (*measured, []RedisCalls, error) {
+	_, _ = q.sampler.read(ctx) // where nothing is known of the nodes there are no calls to count
+	m, err := q.measure(ctx, p, viewers)
+	if m == nil {
+		return nil, nil, err
+	}
+	_, _ = q.sampler.read(context.WithoutCancel(ctx))
+	return m, q.sampler.calls(m.trial.start), err
 }
 
 // volleyLasts is how long the user speaks without a pause.
@@ -132,13 +130,13 @@ func (q *quotaRun) user(ctx context.Context) error {
 	rate := float64(userBound.rate)
 	p := plan{label: "quota, one user", slot: time.Second, senders: 1,
 		phases: []phase{steady(volleyLasts, volley/volleyLasts.Seconds()), steady(q.o.duration, faster*rate)},
-		pick:   func(time.Duration) *session { return all.pick(inTurn) }, meanwhile: q.watch.run}
-	m, err := q.measure(ctx, p, sessions)
+		pick:   func(time.Duration) *session { return all.pick(inTurn) }}
+	m, calls, err := q.watched(ctx, p, sessions)
 	if m == nil {
 		return err
 	}
 	s := stage{name: "one user", about: "one user with a session on each node", phase: steady(length(p.phases), rate), saturated: true}
-	x := sumUpStages([]stage{s}, userBound, m, q.watch.calls())[0]
+	x := sumUpStages([]stage{s}, userBound, m, calls)[0]
 	x.Excess = userBound.excess(m.figures.stamps)
 	q.result.Quota.User = &x
 	q.result.Values["user_excess"] = float64(x.Excess)
@@ -264,7 +262,6 @@ func (q *quotaRun) come(ctx context.Context, i int, name string) error {
 	if err != nil {
 		return err
 	}
-	q.watch.add(n.admin)
 	q.sampler.watch(n.admin, n.cmd.Process.Pid)
 	if i < len(q.dial.targets) {
 		q.dial.targets[i] = targets[0] // for the stage that follows; nobody else dials now

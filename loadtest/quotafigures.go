@@ -68,9 +68,9 @@ type NodeSeries struct {
 }
 
 // sumUp puts the stages' figures together.
-func (q *quotaRun) sumUp(m *measured) *Quota {
+func (q *quotaRun) sumUp(m *measured, calls []RedisCalls) *Quota {
 	o, v := q.o, q.result.Values
-	x := &Quota{Rate: o.bound.rate, Burst: o.bound.burst, Nodes: len(o.urls), Calls: q.watch.calls(), Proof: evidence(m.trial),
+	x := &Quota{Rate: o.bound.rate, Burst: o.bound.burst, Nodes: len(o.urls), Calls: calls, Proof: evidence(m.trial),
 		Levels: levels(o.bound, m), ByNode: q.byNode(m.trial)}
 	x.Stages = sumUpStages(q.stages, o.bound, m, x.Calls)
 	x.Worst = q.worst(m)
@@ -90,7 +90,7 @@ func (q *quotaRun) sumUp(m *measured) *Quota {
 			continue
 		}
 		admitted, allowed = admitted+float64(s.Admitted), allowed+float64(o.bound.rate)*s.Seconds
-		if q.watch.known() {
+		if !q.sampler.blind() {
 			v["redis_room_calls"] = max(v["redis_room_calls"], s.RoomCalls)
 			v["redis_user_calls"] = max(v["redis_user_calls"], s.UserCalls)
 		}

@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // ServerSample is what the server's processes looked like at one instant, all nodes together.
@@ -19,12 +22,15 @@ type ServerSample struct {
 	Heap       float64 `json:"heap_bytes"`
 	LoadCPU    float64 `json:"load_cpu"`  // of one core: this tool
 	OtherCPU   float64 `json:"other_cpu"` // of one core: everything else on this machine
+
+	redis RedisCalls
 }
 
 // sampler looks at the server once a second.
 type sampler struct {
 	// fixed after construction
 	client *metricsClient
+	redis  *redis.Client // nil: not asked
 	began  time.Time
 
 	cancel context.CancelFunc
@@ -36,11 +42,12 @@ type sampler struct {
 	last    usage          // guarded by mu
 }
 
-// watched is one node: where it is asked, and what is known of its processor time, also when it is gone.
+// watched is one node: where it is asked, and what it said last, also when it is gone.
 type watched struct {
-	admin string  // "" for none
-	pid   int     // 0 for none
-	cpu   float64 // seconds
+	admin string     // "" for none
+	pid   int        // 0 for none
+	cpu   float64    // processor time, seconds
+	calls RedisCalls // to Redis
 }
 
 // usage is the processor time spent up to an instant, in seconds.
@@ -50,10 +57,9 @@ type usage struct {
 	machine      float64 // all processes; 0 where it can't be known
 }
 
-// newSampler watches nodes; token is an admin's, "" for none.
-func newSampler(admins []string, pids []int, token string) *sampler {
-	s := &sampler{client: newMetricsClient(), began: time.Now()}
-	s.client.token = token
+// newSampler watches nodes, and a Redis, unless that is nil; token is an admin's, "" for none.
+func newSampler(admins []string, pids []int, r *redis.Client, token string) *sampler {
+	s := &sampler{client: newMetricsClient(token), redis: r, began: time.Now()}
 	for i := range max(len(admins), len(pids)) {
 		var w watched
 		if i < len(admins) {
@@ -85,7 +91,7 @@ func (s *sampler) watchOnly(admin string, pid int) {
 func (s *sampler) nodes() []watched {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]watched(nil), s.watched...)
+	return slices.Clone(s.watched)
 }
 
 // admins are where the nodes are asked.
@@ -117,7 +123,9 @@ func (s *sampler) start(ctx context.Context) error {
 		for {
 			select {
 			case <-tick.C:
-				_, _ = s.read(ctx) // one sample less; a server that is gone shows by its sockets
+				soon, cancel := context.WithTimeout(ctx, time.Second) // one node that stands still must not hide the others
+				_, _ = s.read(soon)                                   // one sample less; a server that is gone shows by its sockets
+				cancel()
 			case <-ctx.Done():
 				return
 			}
@@ -131,65 +139,65 @@ func (s *sampler) stop() {
 		s.cancel()
 		s.wg.Wait()
 	}
+	if s.redis != nil {
+		s.redis.Close()
+	}
 }
 
-// read takes one sample now. A node that does not answer counts with the processor time it had and with no memory; when
+// read takes one sample now. A node that does not answer counts with what it had spent before and with no memory; when
 // none does, that is an error.
 func (s *sampler) read(ctx context.Context) (ServerSample, error) {
 	var x ServerSample
 	now := usage{at: time.Now()}
 	nodes := s.nodes()
 	silent, why := 0, error(nil)
-	for i, n := range nodes {
-		cpu, err := n.look(ctx, s.client, &x)
-		if err != nil {
+	for i := range nodes {
+		n := &nodes[i]
+		if err := n.look(ctx, s.client, &x); err != nil {
 			silent, why = silent+1, err
-			now.server += n.cpu
-			continue
 		}
-		now.server += cpu
-		s.spentBy(i, cpu)
+		now.server += n.cpu
+		x.redis = x.redis.plus(n.calls)
 	}
 	if silent == len(nodes) && why != nil {
 		return x, why
 	}
+	x.redis.Scripts = scriptCalls(ctx, s.redis)
 	now.self, now.machine = selfCPU(), machineCPU()
-	s.add(&x, now)
+	s.add(&x, nodes, now)
 	return x, nil
 }
 
-// look adds one node to x and returns its processor time.
-func (w watched) look(ctx context.Context, client *metricsClient, x *ServerSample) (cpu float64, err error) {
+// look adds one node to x and keeps what it said of itself.
+func (w *watched) look(ctx context.Context, client *metricsClient, x *ServerSample) (err error) {
 	m := map[string]float64{}
 	if w.admin != "" {
 		if m, err = client.scrape(ctx, w.admin); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	p := process{memory: m["process_resident_memory_bytes"], cpu: m["process_cpu_seconds_total"]}
 	if w.pid != 0 {
 		if p, err = readProcess(w.pid); err != nil {
-			return 0, fmt.Errorf("process %d: %w", w.pid, err)
+			return fmt.Errorf("process %d: %w", w.pid, err)
 		}
 	}
+	w.cpu, w.calls = p.cpu, redisCalls(m)
 	x.Goroutines += m["go_goroutines"]
 	x.Sessions += m["liveroom_sessions"]
 	x.Heap += m["go_memstats_heap_inuse_bytes"]
 	x.Memory += p.memory
-	return p.cpu, nil
+	return nil
 }
 
-func (s *sampler) spentBy(i int, cpu float64) {
+func (s *sampler) add(x *ServerSample, nodes []watched, now usage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i < len(s.watched) { // it may have been replaced meanwhile
-		s.watched[i].cpu = cpu
+	for i := range s.watched {
+		if i < len(nodes) && s.watched[i].pid == nodes[i].pid { // else it has been replaced meanwhile
+			s.watched[i] = nodes[i]
+		}
 	}
-}
-
-func (s *sampler) add(x *ServerSample, now usage) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	x.At = now.at.Sub(s.began).Seconds()
 	if !s.last.at.IsZero() {
 		x.CPU, x.LoadCPU, x.OtherCPU = now.since(s.last)
@@ -211,7 +219,7 @@ func (u usage) since(before usage) (server, self, other float64) {
 func (s *sampler) series() []ServerSample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]ServerSample(nil), s.samples...)
+	return slices.Clone(s.samples)
 }
 
 // spent is the processor time up to now.
