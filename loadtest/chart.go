@@ -2,30 +2,40 @@ package main
 
 import (
 	"fmt"
-	"html"
-	"html/template"
 	"math"
 	"strings"
 )
 
-// Geometry of a chart in SVG units; the page scales it.
+// The plot's own width and height in the units of the page's SVG, which adds the margins, and the most points of a line.
 const (
-	chartWidth, chartHeight         = 720, 260
-	plotLeft, plotRight             = 64, 12
-	plotTop, plotBottom             = 22, 34
-	maxPoints                       = 360 // of one series; more are thinned to their peaks
-	plotWidth, plotHeight   float64 = chartWidth - plotLeft - plotRight, chartHeight - plotTop - plotBottom
+	plotWidth, plotHeight = 644.0, 204.0
+	maxPoints             = 360 // more are thinned to their peaks
 )
+
+// chart is one picture of the report; report.html draws it.
+type chart struct {
+	Title, Note string
+	x, y        scale
+	Series      []series
+	bands       []Band // shaded in turn and named, where the horizontal axis is time
+}
+
+// series is one line of a chart.
+type series struct {
+	Name   string
+	Colour int // 1 to 6, named in the page's style
+	Dashed bool
+	points []point
+}
 
 // point is one value of a series.
 type point struct{ x, y float64 }
 
-// series is one line of a chart.
-type series struct {
-	name   string
-	colour int // 1 to 6, named in the page's style
-	dashed bool
-	points []point
+// Band is a stretch of time with a name.
+type Band struct {
+	Name string  `json:"name"`
+	From float64 `json:"from_seconds"` // since the first attempt
+	To   float64 `json:"to_seconds"`
 }
 
 // scale maps values to a chart's axis.
@@ -37,183 +47,159 @@ type scale struct {
 	ticks    []float64 // empty: round numbers
 }
 
-// chart is one picture of the report.
-type chart struct {
-	title, note string
-	x, y        scale
-	series      []series
-	bands       []Band // shaded in turn and named, where the horizontal axis is time
-}
-
-// Band is a stretch of time with a name.
-type Band struct {
-	Name string  `json:"name"`
-	From float64 `json:"from_seconds"` // since the first attempt
-	To   float64 `json:"to_seconds"`
-}
-
 // at is a value's place on the axis, 0 to 1.
 func (s scale) at(v float64) float64 {
 	if s.log {
-		return (math.Log(max(v, s.min)) - math.Log(s.min)) / (math.Log(s.max) - math.Log(s.min))
+		return math.Log(max(v, s.min)/s.min) / math.Log(s.max/s.min)
 	}
 	return (v - s.min) / (s.max - s.min)
 }
 
-// fit widens the axis to hold all values, and to begin at zero when it is linear.
-func (s *scale) fit(values func(yield func(float64))) {
+// fit widens the axis to hold all values, and to begin at zero when it is linear. Above the highest it leaves some room.
+func (s *scale) fit(values []float64, room float64) {
 	lo, hi := math.Inf(1), math.Inf(-1)
-	values(func(v float64) {
+	for _, v := range values {
 		if !s.log || v > 0 {
 			lo, hi = min(lo, v), max(hi, v)
 		}
-	})
+	}
 	switch {
 	case math.IsInf(lo, 0):
-		lo, hi = 1, 10
+		s.min, s.max = 1, 10
 	case s.log:
-		lo, hi = math.Pow(10, math.Floor(math.Log10(lo))), math.Pow(10, math.Ceil(math.Log10(hi)))
-		if lo == hi {
-			hi *= 10
-		}
+		s.min = math.Pow(10, math.Floor(math.Log10(lo)))
+		s.max = max(math.Pow(10, math.Ceil(math.Log10(hi))), 10*s.min)
 	default:
-		lo, hi = min(0, lo), hi*1.05
-		if hi <= lo {
-			hi = lo + 1
-		}
+		s.min = min(0, lo)
+		s.max = max(hi*room, s.min+1e-9)
 	}
-	s.min, s.max = lo, hi
 }
 
 // marks are the values that the axis names.
-func (s scale) marks() []float64 {
-	if len(s.ticks) > 0 {
+func (s scale) marks() (out []float64) {
+	switch {
+	case len(s.ticks) > 0:
 		return s.ticks
-	}
-	var out []float64
-	if s.log {
+	case s.log:
 		for v := s.min; v <= s.max*1.001; v *= 10 {
 			out = append(out, v)
 		}
 		return out
 	}
-	step := niceStep((s.max - s.min) / 5)
+	// The least of 1, 2, 5, 10 times a power of ten that makes no more than five steps.
+	least := (s.max - s.min) / 5
+	step := math.Pow(10, math.Floor(math.Log10(least)))
+	for _, m := range []float64{2, 2.5, 2} {
+		if step < least {
+			step *= m
+		}
+	}
 	for v := math.Ceil(s.min/step) * step; v <= s.max*1.0001; v += step {
 		out = append(out, v)
 	}
 	return out
 }
 
-// niceStep is the least of 1, 2, 5 times a power of ten that is not below v.
-func niceStep(v float64) float64 {
-	p := math.Pow(10, math.Floor(math.Log10(v)))
-	for _, m := range []float64{1, 2, 5} {
-		if m*p >= v {
-			return m * p
+// fitted is the chart with axes that hold its points.
+func (c chart) fitted() chart {
+	var x, y []float64
+	for _, s := range c.Series {
+		for _, p := range s.points {
+			x, y = append(x, p.x), append(y, p.y)
 		}
 	}
-	return 10 * p
-}
-
-// svg draws the chart.
-func (c chart) svg() template.HTML {
 	if c.x.max == c.x.min {
-		c.x.fit(c.values(func(p point) float64 { return p.x }))
-		if !c.x.log {
-			c.x.max = max(c.x.max/1.05, c.x.min+1e-9)
-		}
+		c.x.fit(x, 1)
 	}
-	c.y.fit(c.values(func(p point) float64 { return p.y }))
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`, chartWidth, chartHeight, html.EscapeString(c.title))
-	c.shade(&b)
-	c.axes(&b)
-	for _, s := range c.series {
-		c.line(&b, s)
-	}
-	b.WriteString("</svg>")
-	return template.HTML(b.String())
+	c.y.fit(y, 1.05)
+	return c
 }
 
-func (c chart) values(of func(point) float64) func(func(float64)) {
-	return func(yield func(float64)) {
-		for _, s := range c.series {
-			for _, p := range s.points {
-				yield(of(p))
-			}
-		}
+// px is a length in the page's SVG.
+type px float64
+
+func (p px) String() string { return fmt.Sprintf("%.1f", float64(p)) }
+
+func (c chart) across(v float64) px { return px(plotWidth * c.x.at(v)) }
+
+func (c chart) down(v float64) px { return px(plotHeight * (1 - min(max(c.y.at(v), 0), 1))) }
+
+// mark is a value with its place, in the middle of a stretch where it has a width.
+type mark struct {
+	At, Begin, Width px
+	Text             string
+	Shaded           bool
+}
+
+// Columns are the marks of the horizontal axis, and Rows those of the vertical one.
+func (c chart) Columns() (out []mark) {
+	for _, v := range c.x.marks() {
+		out = append(out, mark{At: c.across(v), Text: c.x.format(v)})
 	}
+	return out
 }
 
-func (c chart) place(p point) (x, y float64) {
-	return plotLeft + plotWidth*c.x.at(p.x), plotTop + plotHeight*(1-min(max(c.y.at(p.y), 0), 1))
+func (c chart) Rows() (out []mark) {
+	for _, v := range c.y.marks() {
+		out = append(out, mark{At: c.down(v), Text: c.y.format(v)})
+	}
+	return out
 }
 
-// shade draws the bands, with names where there is room for them.
-func (c chart) shade(b *strings.Builder) {
-	const letter = 5.6 // width of an average one in SVG units
+// Zero is where the line of zero runs, where something is below it.
+func (c chart) Zero() []px {
+	if c.y.log || c.y.min >= 0 {
+		return nil
+	}
+	return []px{c.down(0)}
+}
+
+// Bands are the stretches of time, with names where there is room for them.
+func (c chart) Bands() (out []mark) {
+	const letter = 5.6 // width of an average one
 	for i, d := range c.bands {
-		from, _ := c.place(point{max(d.From, c.x.min), c.y.min})
-		to, _ := c.place(point{min(d.To, c.x.max), c.y.min})
+		from, to := c.across(max(d.From, c.x.min)), c.across(min(d.To, c.x.max))
 		if to <= from {
 			continue
 		}
-		if i%2 == 1 {
-			fmt.Fprintf(b, `<rect class="band" x="%.1f" y="%d" width="%.1f" height="%.0f"/>`, from, plotTop, to-from, plotHeight)
+		if float64(len(d.Name))*letter > float64(to-from) {
+			d.Name = ""
 		}
-		if float64(len(d.Name))*letter <= to-from {
-			fmt.Fprintf(b, `<text class="name" x="%.1f" y="%d" text-anchor="middle">%s</text>`, (from+to)/2, plotTop-6, html.EscapeString(d.Name))
-		}
+		out = append(out, mark{(from + to) / 2, from, to - from, d.Name, i%2 == 1})
 	}
+	return out
 }
 
-func (c chart) axes(b *strings.Builder) {
-	for _, v := range c.y.marks() {
-		_, y := c.place(point{c.x.min, v})
-		fmt.Fprintf(b, `<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><text class="tick" x="%d" y="%.1f" text-anchor="end">%s</text>`,
-			plotLeft, chartWidth-plotRight, y, y, plotLeft-8, y+4, html.EscapeString(c.y.format(v)))
-	}
-	for _, v := range c.x.marks() {
-		x, _ := c.place(point{v, c.y.min})
-		fmt.Fprintf(b, `<text class="tick" x="%.1f" y="%d" text-anchor="middle">%s</text>`, x, chartHeight-12, html.EscapeString(c.x.format(v)))
-	}
-	foot := chartHeight - plotBottom
-	fmt.Fprintf(b, `<line class="axis" x1="%d" x2="%d" y1="%d" y2="%d"/>`, plotLeft, chartWidth-plotRight, foot, foot)
-	if !c.y.log && c.y.min < 0 {
-		_, zero := c.place(point{c.x.min, 0})
-		fmt.Fprintf(b, `<line class="limit" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, plotLeft, chartWidth-plotRight, zero, zero)
-	}
+// line is a drawn series.
+type line struct {
+	series
+	Runs []string // of coordinates
+	Dots []dot
 }
 
-// line draws one series. A logarithmic axis has no place for zero, so there the line has a gap: nothing was measured.
-func (c chart) line(b *strings.Builder, s series) {
-	dash := ""
-	if s.dashed {
-		dash = " dashed"
-	}
-	var run []point
-	flush := func() {
-		if len(run) > 0 {
-			fmt.Fprintf(b, `<polyline class="line c%d%s" points="`, s.colour, dash)
-			for _, p := range run {
-				x, y := c.place(p)
-				fmt.Fprintf(b, "%.1f,%.1f ", x, y)
+type dot struct {
+	X, Y px
+	Text string
+}
+
+// Lines are the series. A logarithmic axis has no place for zero, so there a line has a gap: nothing was measured.
+func (c chart) Lines() (out []line) {
+	for _, s := range c.Series {
+		l := line{series: s}
+		run := &strings.Builder{}
+		for _, p := range thin(s.points) {
+			if c.y.log && p.y <= 0 {
+				l.Runs, run = append(l.Runs, run.String()), &strings.Builder{}
+				continue
 			}
-			b.WriteString(`"/>`)
+			d := dot{c.across(p.x), c.down(p.y), fmt.Sprintf("%s: %s at %s", s.Name, c.y.format(p.y), c.x.format(p.x))}
+			fmt.Fprintf(run, "%s,%s ", d.X, d.Y)
+			l.Dots = append(l.Dots, d)
 		}
-		run = run[:0]
+		l.Runs = append(l.Runs, run.String())
+		out = append(out, l)
 	}
-	for _, p := range thin(s.points) {
-		if c.y.log && p.y <= 0 {
-			flush()
-			continue
-		}
-		run = append(run, p)
-		x, y := c.place(p)
-		fmt.Fprintf(b, `<circle class="dot c%d" cx="%.1f" cy="%.1f" r="4"><title>%s: %s at %s</title></circle>`,
-			s.colour, x, y, html.EscapeString(s.name), html.EscapeString(c.y.format(p.y)), html.EscapeString(c.x.format(p.x)))
-	}
-	flush()
+	return out
 }
 
 // thin keeps the highest of neighbouring points, so that no peak is lost.

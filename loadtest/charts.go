@@ -2,258 +2,198 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
 
-// charts are the pictures of a result, those that have something to show.
-func (r *Result) charts() []chart {
-	var out []chart
-	for _, c := range []chart{
-		r.levelOverTime(), r.admittedByNode(), r.redisOverTime(),
-		r.latencyOverTime(), r.latencyByPercentile(), r.flow(danmaku), r.flow(gift), r.flow(like), r.volumeOverTime(),
-		r.rampMemory(), r.churnMemory(), turns("The others' p99, turn by turn", r.Slow), turns("The small room's p99, turn by turn", r.Fair), r.processorOverTime(), r.memoryOverTime(), r.goroutinesOverTime(),
-	} {
-		kept := c.series[:0]
-		for _, s := range c.series {
-			if hasValue(s.points) {
-				kept = append(kept, s)
-			}
-		}
-		if c.series = kept; len(kept) > 0 {
-			if c.x.time {
-				c.bands = r.Bands
-			}
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
-func hasValue(points []point) bool {
-	for _, p := range points {
-		if p.y > 0 {
-			return len(points) > 1
-		}
-	}
-	return false
-}
-
-func seconds(v float64) string { return time.Duration(v * 1e9).Round(time.Millisecond).String() }
-
-func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
-
 var (
-	timeAxis    = scale{format: seconds, time: true} // since the first attempt
+	timeAxis    = scale{format: func(v float64) string { return time.Duration(v * 1e9).Round(time.Millisecond).String() }, time: true} // since the first attempt
 	latencyAxis = scale{log: true, format: inSeconds.format}
 	countAxis   = scale{format: formatCount}
 	memoryAxis  = scale{format: formatBytes}
+	shareAxis   = scale{format: func(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }}
+	// ninesAxis names the percentile that leaves one in so many above.
+	ninesAxis = scale{log: true, min: 2, max: 10_000, format: func(v float64) string { return fmt.Sprintf("%.6g %%", 100-100/v) },
+		ticks: []float64{2, 10, 100, 1000, 10_000}}
 )
 
-func (r *Result) overTime(of func(Slot) float64) []point {
-	var out []point
-	for _, s := range r.Timeline {
-		out = append(out, point{s.At, of(s)})
+// over are the points that rows make.
+func over[T any](rows []T, at func(i int, row T) point) (out []point) {
+	for i, row := range rows {
+		out = append(out, at(i, row))
 	}
 	return out
+}
+
+// charts are the pictures of a result, those that have something to show.
+func (r *Result) charts() (out []chart) {
+	for _, c := range slices.Concat(r.quotaCharts(), r.trialCharts(), r.roundCharts(), r.serverCharts()) {
+		c.Series = slices.DeleteFunc(c.Series, func(s series) bool {
+			return len(s.points) < 2 || !slices.ContainsFunc(s.points, func(p point) bool { return p.y > 0 })
+		})
+		if len(c.Series) == 0 {
+			continue
+		}
+		if c.x.time {
+			c.bands = r.Bands
+		}
+		out = append(out, c.fitted())
+	}
+	return out
+}
+
+// trialCharts are of what viewers and senders saw.
+func (r *Result) trialCharts() []chart {
+	slot := func(of func(Slot) float64) []point {
+		return over(r.Timeline, func(_ int, s Slot) point { return point{s.At, of(s)} })
+	}
+	out := []chart{
+		{Title: "Latency over time", Note: "Danmaku, from the instant they were due to a viewer's read; gifts the same.", x: timeAxis, y: latencyAxis, Series: []series{
+			{"p50", 1, false, slot(func(s Slot) float64 { return s.P50 })},
+			{"p99", 2, false, slot(func(s Slot) float64 { return s.P99 })},
+			{"max", 5, true, slot(func(s Slot) float64 { return s.Max })},
+			{"gift p99", 4, false, slot(func(s Slot) float64 { return s.GiftP99 })},
+		}},
+		{Title: "Latency by percentile", Note: "Each step to the right leaves a tenth of the values above.", x: ninesAxis, y: latencyAxis},
+	}
+	for i, m := range []measure{toReceipt, toAdmission, toAck, giftReceipt, giftAck} {
+		s := series{Name: strings.ReplaceAll(m.String(), "_", " "), Colour: i + 1}
+		for _, step := range r.Latencies[m.String()].Curve {
+			if above := 100 / (100 - step.Percentile); above >= ninesAxis.min && above <= ninesAxis.max*1.01 {
+				s.points = append(s.points, point{above, step.Seconds})
+			}
+		}
+		out[1].Series = append(out[1].Series, s)
+	}
+	return append(out, r.flow(danmaku), r.flow(gift), r.flow(like),
+		chart{Title: "Deliveries and frames per second", Note: "What all viewers together read.", x: timeAxis, y: countAxis, Series: []series{
+			{"deliveries", 1, false, r.perSecond(func(s Slot) int64 { return s.Deliveries })},
+			{"frames", 3, false, r.perSecond(func(s Slot) int64 { return s.Frames })},
+			{"announced as missed", 2, false, r.perSecond(func(s Slot) int64 { return s.Missed })},
+		}})
 }
 
 // perSecond divides counts by the length of their slots, which is not the planned one when this tool was held up.
 func (r *Result) perSecond(of func(Slot) int64) []point {
-	var out []point
 	before := 0.0
-	for _, s := range r.Timeline {
-		out = append(out, point{s.At, float64(of(s)) / max(s.At-before, 1e-3)})
+	return over(r.Timeline, func(_ int, s Slot) point {
+		width := max(s.At-before, 1e-3)
 		before = s.At
-	}
-	return out
+		return point{s.At, float64(of(s)) / width}
+	})
 }
-
-func (r *Result) latencyOverTime() chart {
-	return chart{title: "Latency over time", note: "Danmaku, from the instant they were due to a viewer's read; gifts the same.", x: timeAxis, y: latencyAxis,
-		series: []series{
-			{"p50", 1, false, r.overTime(func(s Slot) float64 { return s.P50 })},
-			{"p99", 2, false, r.overTime(func(s Slot) float64 { return s.P99 })},
-			{"max", 5, true, r.overTime(func(s Slot) float64 { return s.Max })},
-			{"gift p99", 4, false, r.overTime(func(s Slot) float64 { return s.GiftP99 })},
-		}}
-}
-
-func (r *Result) latencyByPercentile() chart {
-	c := chart{title: "Latency by percentile", note: "Each step to the right leaves a tenth of the values above.", y: latencyAxis,
-		x: scale{log: true, min: 2, max: 10_000, format: nines, ticks: []float64{2, 10, 100, 1000, 10_000}}}
-	for i, m := range []measure{toReceipt, toAdmission, toAck, giftReceipt, giftAck} {
-		s := series{name: strings.ReplaceAll(m.String(), "_", " "), colour: i + 1}
-		for _, step := range r.Latencies[m.String()].Curve {
-			if above := 100 / (100 - step.Percentile); above >= c.x.min && above <= c.x.max*1.01 {
-				s.points = append(s.points, point{above, step.Seconds})
-			}
-		}
-		c.series = append(c.series, s)
-	}
-	return c
-}
-
-// nines names the percentile that leaves one in v above.
-func nines(v float64) string { return fmt.Sprintf("%.6g %%", 100-100/v) }
 
 func (r *Result) flow(c class) chart {
 	rate := func(of func(Flow) int64) []point {
 		return r.perSecond(func(s Slot) int64 { return of(s.Classes[c.String()]) })
 	}
-	out := chart{title: strings.ToUpper(c.String()[:1]) + c.String()[1:] + "s per second", x: timeAxis, y: countAxis,
-		note: "Attempts by the instant they were due, and what became of them.",
-		series: []series{
+	out := chart{Title: map[class]string{danmaku: "Danmaku", gift: "Gifts", like: "Likes"}[c] + " per second", x: timeAxis, y: countAxis,
+		Note: "Attempts by the instant they were due, and what became of them.", Series: []series{
 			{"attempts", 6, true, rate(func(f Flow) int64 { return f.Attempts })},
 			{"admitted", 3, false, rate(func(f Flow) int64 { return f.Admitted })},
 			{"degraded", 4, false, rate(func(f Flow) int64 { return f.Degraded })},
 			{"refused", 2, false, rate(func(f Flow) int64 { return f.Refused })},
 		}}
-	if c == danmaku {
-		out.title = "Danmaku per second"
-		if b := r.Bound; b != nil && len(r.Timeline) > 1 {
-			last := r.Timeline[len(r.Timeline)-1].At
-			out.note += fmt.Sprintf(" The quota is %d a second and a burst of %d.", b.Rate, b.Burst)
-			out.series = append(out.series, series{"quota", 5, true, []point{{r.Timeline[0].At, float64(b.Rate)}, {last, float64(b.Rate)}}})
-		}
+	if b := r.Bound; b != nil && c == danmaku && len(r.Timeline) > 1 {
+		out.Note += fmt.Sprintf(" The quota is %d a second and a burst of %d.", b.Rate, b.Burst)
+		out.Series = append(out.Series, level("quota", b.Rate, r.Timeline[0].At, r.Timeline[len(r.Timeline)-1].At))
 	}
 	return out
 }
 
-func (r *Result) volumeOverTime() chart {
-	return chart{title: "Deliveries and frames per second", note: "What all viewers together read.", x: timeAxis, y: countAxis,
-		series: []series{
-			{"deliveries", 1, false, r.perSecond(func(s Slot) int64 { return s.Deliveries })},
-			{"frames", 3, false, r.perSecond(func(s Slot) int64 { return s.Frames })},
-			{"announced as missed", 2, false, r.perSecond(func(s Slot) int64 { return s.Missed })},
-		}}
+// level is a bound as a line.
+func level(name string, v int64, from, to float64) series {
+	return series{name, 5, true, []point{{from, float64(v)}, {to, float64(v)}}}
 }
 
-func (r *Result) rampMemory() chart {
-	untouched, freed := series{"untouched", 2, false, nil}, series{"freed", 1, false, nil}
-	for _, p := range r.Ramp {
-		if p.After {
-			continue
+// roundCharts are of the rounds that scenarios consist of.
+func (r *Result) roundCharts() []chart {
+	ramp := slices.DeleteFunc(slices.Clone(r.Ramp), func(p RampPoint) bool { return p.After })
+	turns := func(title string, turns []Turn) chart {
+		alone, disturbed := series{Name: "p99 alone", Colour: 1}, series{Name: "p99 with neighbours", Colour: 2}
+		for i, t := range turns {
+			s := &alone
+			if t.disturbed() {
+				s = &disturbed
+			}
+			s.points = append(s.points, point{float64(i + 1), t.P99})
 		}
-		untouched.points = append(untouched.points, point{float64(p.Sessions), p.Memory})
-		freed.points = append(freed.points, point{float64(p.Sessions), p.Freed})
+		return chart{Title: title, x: countAxis, y: latencyAxis, Series: []series{alone, disturbed}}
 	}
-	return chart{title: "Resident memory by idle sessions", x: countAxis, y: memoryAxis, series: []series{untouched, freed},
-		note: fmt.Sprintf("Slope, without the empty server: %s per session untouched, %s freed.",
-			formatBytes(r.Values["memory_per_session"]), formatBytes(r.Values["memory_per_session_freed"]))}
-}
-
-func (r *Result) churnMemory() chart {
-	heap, memory := series{"heap in use", 1, false, nil}, series{"resident", 2, false, nil}
-	for i, c := range r.Churn {
-		heap.points = append(heap.points, point{float64(i + 1), c.Heap})
-		memory.points = append(memory.points, point{float64(i + 1), c.Memory})
+	return []chart{
+		{Title: "Resident memory by idle sessions", x: countAxis, y: memoryAxis, Note: fmt.Sprintf("Slope, without the empty server: %s per session untouched, %s freed.",
+			formatBytes(r.Values["memory_per_session"]), formatBytes(r.Values["memory_per_session_freed"])), Series: []series{
+			{"untouched", 2, false, over(ramp, func(_ int, p RampPoint) point { return point{float64(p.Sessions), p.Memory} })},
+			{"freed", 1, false, over(ramp, func(_ int, p RampPoint) point { return point{float64(p.Sessions), p.Freed} })},
+		}},
+		{Title: "Memory after each round", Note: "Everybody of the round has left, a third of them politely.", x: countAxis, y: memoryAxis, Series: []series{
+			{"heap in use", 1, false, over(r.Churn, func(i int, c ChurnRound) point { return point{float64(i + 1), c.Heap} })},
+			{"resident", 2, false, over(r.Churn, func(i int, c ChurnRound) point { return point{float64(i + 1), c.Memory} })},
+		}},
+		turns("The others' p99, turn by turn", r.Slow), turns("The small room's p99, turn by turn", r.Fair),
 	}
-	return chart{title: "Memory after each round", note: "Everybody of the round has left, a third of them politely.", x: countAxis, y: memoryAxis, series: []series{heap, memory}}
 }
 
-func turns(title string, all []Turn) chart {
-	alone, disturbed := series{"p99 alone", 1, false, nil}, series{"p99 with neighbours", 2, false, nil}
-	for i, t := range all {
-		p := point{float64(i + 1), t.P99}
-		if t.disturbed() {
-			disturbed.points = append(disturbed.points, p)
-		} else {
-			alone.points = append(alone.points, p)
-		}
+// serverCharts count time from the first attempt, as all charts do; what lies before is connecting.
+func (r *Result) serverCharts() []chart {
+	sample := func(of func(ServerSample) float64) []point {
+		return over(r.Server, func(_ int, s ServerSample) point { return point{s.At - r.Began, of(s)} })
 	}
-	return chart{title: title, x: countAxis, y: latencyAxis, series: []series{alone, disturbed}}
-}
-
-// serverOverTime counts time from the first attempt, as all charts do; what lies before is connecting.
-func (r *Result) serverOverTime(of func(ServerSample) float64) []point {
-	var out []point
-	for _, s := range r.Server {
-		out = append(out, point{s.At - r.Began, of(s)})
+	return []chart{
+		{Title: "Processor", Note: "Share of one core.", x: timeAxis, y: shareAxis, Series: []series{
+			{"server", 1, false, sample(func(s ServerSample) float64 { return s.CPU })},
+			{"this tool", 4, false, sample(func(s ServerSample) float64 { return s.LoadCPU })},
+			{"everything else", 6, true, sample(func(s ServerSample) float64 { return s.OtherCPU })},
+		}},
+		{Title: "Memory of the server", x: timeAxis, y: memoryAxis, Series: []series{
+			{"resident", 2, false, sample(func(s ServerSample) float64 { return s.Memory })},
+			{"heap in use", 1, false, sample(func(s ServerSample) float64 { return s.Heap })},
+		}},
+		{Title: "Goroutines and sessions of the server", x: timeAxis, y: countAxis, Series: []series{
+			{"goroutines", 1, false, sample(func(s ServerSample) float64 { return s.Goroutines })},
+			{"sessions", 3, false, sample(func(s ServerSample) float64 { return s.Sessions })},
+		}},
 	}
-	return out
 }
 
-func (r *Result) processorOverTime() chart {
-	return chart{title: "Processor", note: "Share of one core.", x: timeAxis, y: scale{format: percent},
-		series: []series{
-			{"server", 1, false, r.serverOverTime(func(s ServerSample) float64 { return s.CPU })},
-			{"this tool", 4, false, r.serverOverTime(func(s ServerSample) float64 { return s.LoadCPU })},
-			{"everything else", 6, true, r.serverOverTime(func(s ServerSample) float64 { return s.OtherCPU })},
-		}}
-}
-
-func (r *Result) memoryOverTime() chart {
-	return chart{title: "Memory of the server", x: timeAxis, y: memoryAxis, series: []series{
-		{"resident", 2, false, r.serverOverTime(func(s ServerSample) float64 { return s.Memory })},
-		{"heap in use", 1, false, r.serverOverTime(func(s ServerSample) float64 { return s.Heap })},
-	}}
-}
-
-func (r *Result) goroutinesOverTime() chart {
-	return chart{title: "Goroutines and sessions of the server", x: timeAxis, y: countAxis, series: []series{
-		{"goroutines", 1, false, r.serverOverTime(func(s ServerSample) float64 { return s.Goroutines })},
-		{"sessions", 3, false, r.serverOverTime(func(s ServerSample) float64 { return s.Sessions })},
-	}}
-}
-
-// levelOverTime shows the proof: where the exact bucket stands after all admissions of all nodes.
-func (r *Result) levelOverTime() chart {
-	c := chart{title: "The exact bucket, drained by every admission of all nodes", x: timeAxis, y: countAxis,
-		note: "Full at the start. Below zero the bound is broken; at zero nothing is left unused."}
-	if r.Quota == nil {
-		return c
+// quotaCharts show the proof, where the exact bucket stands after all admissions of all nodes, and what it costs.
+func (r *Result) quotaCharts() []chart {
+	q := r.Quota
+	if q == nil {
+		return nil
 	}
-	level := series{name: "level, the least of each step", colour: 1}
-	for _, p := range r.Quota.Levels {
-		level.points = append(level.points, point{p.At, p.Level})
-	}
-	c.series = append(c.series, level)
-	return c
-}
-
-// nodeColours are those of the page, in the order of the nodes; more nodes begin again.
-const nodeColours = 5
-
-func (r *Result) admittedByNode() chart {
-	c := chart{title: "Admitted per second, node by node", note: "The room's quota is one for all of them.", x: timeAxis, y: countAxis}
-	if r.Quota == nil {
-		return c
-	}
+	nodes := chart{Title: "Admitted per second, node by node", Note: "The room's quota is one for all of them.", x: timeAxis, y: countAxis}
 	var sum []point
-	for i, n := range r.Quota.ByNode {
-		s := series{name: n.Node, colour: i%nodeColours + 1}
-		for second, admitted := range n.Admitted {
-			at := float64(second) + 1
-			s.points = append(s.points, point{at, float64(admitted)})
+	for i, n := range q.ByNode {
+		const colours = 5 // more nodes begin again
+		nodes.Series = append(nodes.Series, series{n.Node, i%colours + 1, false, over(n.Admitted, func(second int, admitted int64) point {
 			if second == len(sum) {
-				sum = append(sum, point{x: at})
+				sum = append(sum, point{x: float64(second) + 1})
 			}
 			sum[second].y += float64(admitted)
-		}
-		c.series = append(c.series, s)
+			return point{float64(second) + 1, float64(admitted)}
+		})})
 	}
 	if len(sum) > 1 {
-		rate := float64(r.Quota.Rate)
-		c.series = append(c.series, series{"all", 6, false, sum}, series{"quota", 5, true, []point{{0, rate}, {sum[len(sum)-1].x, rate}}})
+		nodes.Series = append(nodes.Series, series{"all", 6, false, sum}, level("quota", q.Rate, 0, sum[len(sum)-1].x))
 	}
-	return c
-}
-
-func (r *Result) redisOverTime() chart {
-	c := chart{title: "Calls to Redis per second", note: "As the nodes count them, and as Redis itself counts the scripts it runs.", x: timeAxis, y: countAxis}
-	if r.Quota == nil || len(r.Quota.Calls) == 0 {
-		return c
+	calls := func(of func(RedisCalls) float64) (out []point) {
+		for i := 1; i < len(q.Calls); i++ {
+			a, b := q.Calls[i-1], q.Calls[i]
+			out = append(out, point{b.At, max(0, of(b)-of(a)) / max(b.At-a.At, 1e-3)})
+		}
+		return out
 	}
-	room, user, scripts := series{"for the room", 1, false, nil}, series{"for users", 3, false, nil}, series{"scripts that Redis ran", 2, true, nil}
-	before := r.Quota.Calls[0]
-	for _, x := range r.Quota.Calls[1:] {
-		span := max(x.At-before.At, 1e-3)
-		room.points = append(room.points, point{x.At, max(0, x.Room-before.Room) / span})
-		user.points = append(user.points, point{x.At, max(0, x.User-before.User) / span})
-		scripts.points = append(scripts.points, point{x.At, max(0, x.Scripts-before.Scripts) / span})
-		before = x
+	return []chart{
+		{Title: "The exact bucket, drained by every admission of all nodes", x: timeAxis, y: countAxis,
+			Note: "Full at the start. Below zero the bound is broken; at zero nothing is left unused.", Series: []series{
+				{"level, the least of each step", 1, false, over(q.Levels, func(_ int, p LevelPoint) point { return point{p.At, p.Level} })}}},
+		nodes,
+		{Title: "Calls to Redis per second", Note: "As the nodes count them, and as Redis itself counts the scripts it runs.", x: timeAxis, y: countAxis, Series: []series{
+			{"for the room", 1, false, calls(func(c RedisCalls) float64 { return c.Room })},
+			{"for users", 3, false, calls(func(c RedisCalls) float64 { return c.User })},
+			{"scripts that Redis ran", 2, true, calls(func(c RedisCalls) float64 { return c.Scripts })},
+		}},
 	}
-	c.series = append(c.series, room, user, scripts)
-	return c
 }

@@ -109,7 +109,7 @@ func (l *latencies) distribution(m measure) (Distribution, bool) {
 	at := func(p float64) float64 { return float64(h.ValueAtPercentile(p)) / 1e6 }
 	d := Distribution{name: m.String(), About: m.about(), Count: h.TotalCount(), Mean: h.Mean() / 1e6,
 		P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: float64(h.Max()) / 1e6}
-	for _, b := range h.CumulativeDistribution() { // its steps halve what is left above
+	for _, b := range h.CumulativeDistributionWithTicks(2) { // every other step halves what is left above
 		if b.Quantile < 100 {
 			d.Curve = append(d.Curve, CurveStep{b.Quantile, float64(b.ValueAt) / 1e6})
 		}

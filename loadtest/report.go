@@ -30,23 +30,12 @@ type view struct {
 	Tiles                                 []tile
 	Objectives                            []Objective
 	Notes                                 []string
-	Charts                                []chartView
+	Charts                                []chart
 	Tables                                []table
 	Connections                           string
 }
 
 type tile struct{ Name, Value, About string }
-
-type chartView struct {
-	Title, Note string
-	SVG         template.HTML
-	Legend      []legend
-}
-
-type legend struct {
-	Name   string
-	Colour int
-}
 
 type table struct {
 	Title string
@@ -56,19 +45,11 @@ type table struct {
 
 func (r *Result) view() view {
 	e := r.Environment
-	v := view{Scenario: r.Scenario, About: r.About, Command: strings.Join(r.Command, " "),
+	return view{Scenario: r.Scenario, About: r.About, Command: strings.Join(r.Command, " "),
 		When:  fmt.Sprintf("%s, %s", r.Started.Format("2006-01-02 15:04 MST"), time.Duration(r.Seconds*1e9).Round(time.Second)),
 		Where: strings.Join(slices.DeleteFunc([]string{e.CPU, fmt.Sprintf("%d processors", e.Processors), e.OS, e.Kernel, e.Go, strings.Join(e.Server, ", ")}, func(s string) bool { return s == "" }), " · "),
-		Tiles: r.tiles(), Objectives: r.Objectives, Notes: r.Notes, Connections: r.Connections.String()}
-	for _, c := range r.charts() {
-		cv := chartView{Title: c.title, Note: c.note, SVG: c.svg()}
-		for _, s := range c.series {
-			cv.Legend = append(cv.Legend, legend{s.name, s.colour})
-		}
-		v.Charts = append(v.Charts, cv)
-	}
-	v.Tables = r.tables()
-	return v
+		Tiles: r.tiles(), Objectives: r.Objectives, Notes: r.Notes, Connections: r.Connections.String(),
+		Charts: r.charts(), Tables: r.tables()}
 }
 
 // tiles are the figures that a scenario is about, in the order of importance.
@@ -101,7 +82,7 @@ func (r *Result) tables() (out []table) {
 	for _, s := range r.sheets() {
 		text := s.text(r.Values, 3)
 		line, _, _ := strings.Cut(text, "\n")
-		out = append(out, table{s.title, text, len(line) > 90})
+		out = append(out, table{s.title, text, len(line) > 80})
 	}
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 3, ' ', tabwriter.AlignRight)
