@@ -31,7 +31,6 @@ const clusterAbout = "starts several nodes, a Redis and a NATS server here, for 
 func parseCluster(args []string, usage io.Writer) (*clusterOptions, error) {
 	o := &clusterOptions{}
 	set := flag.NewFlagSet("loadtest cluster", flag.ContinueOnError)
-	set.SetOutput(io.Discard)
 	set.IntVar(&o.nodes, "nodes", 3, "how many")
 	set.IntVar(&o.port, "port", 8080, "of the one address for viewers; the nodes' own are the next ones; 0: free ones")
 	set.IntVar(&o.adminPort, "admin-port", 8090, "of the first node's admin page; the others have the next ones; 0: free ones")
@@ -41,19 +40,11 @@ func parseCluster(args []string, usage io.Writer) (*clusterOptions, error) {
 	set.StringVar(&o.server.nats, "nats", "", "use this NATS instead of starting one")
 	set.StringVar(&o.server.redis, "redis", "", "use this Redis instead of starting one")
 	set.StringVar(&o.server.serverLog, "server-log", "", "file for what the nodes write; empty: only shown when one ends")
-	if err := set.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			set.SetOutput(usage)
-			fmt.Fprintf(usage, "loadtest cluster: %s\n\n", clusterAbout)
-			set.PrintDefaults()
-		}
+	if err := parseFlags(set, clusterAbout, args, usage); err != nil {
 		return nil, err
 	}
 	o.server.spawn = max(o.nodes, 2) // one node has its NATS inside, and then there is nothing to share
-	switch {
-	case set.NArg() > 0:
-		return nil, fmt.Errorf("%q is no flag", set.Arg(0))
-	case o.nodes < 1 || o.port < 0 || o.adminPort < 0:
+	if o.nodes < 1 || o.port < 0 || o.adminPort < 0 {
 		return nil, errors.New("-nodes must be above 0, ports not below")
 	}
 	return o, nil
@@ -63,12 +54,8 @@ func parseCluster(args []string, usage io.Writer) (*clusterOptions, error) {
 // is what one wants to look at.
 func cluster(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseCluster(args, stdout)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return exitOK
-	case err != nil:
-		fmt.Fprintf(stderr, "loadtest cluster: %v\n", err)
-		return exitUsage
+	if err != nil {
+		return badFlags("cluster", err, stderr)
 	}
 	if err := o.run(ctx, stdout, stderr); err != nil && ctx.Err() == nil {
 		fmt.Fprintf(stderr, "loadtest cluster: %v\n", err)

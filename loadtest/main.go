@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -59,12 +57,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	o, err := parseOptions(sc, args[1:], stdout)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return exitOK
-	case err != nil:
-		fmt.Fprintf(stderr, "loadtest %s: %v\n", sc.name, err)
-		return exitUsage
+	if err != nil {
+		return badFlags(sc.name, err, stderr)
 	}
 	return report(ctx, o, stdout, stderr)
 }

@@ -62,58 +62,40 @@ func (w *writer) frame(opcode byte) []byte {
 
 // hello asks to join; token may be empty.
 func (w *writer) hello(room, token string) []byte {
-	w.begin(protocol.OpHello)
-	w.body = append(w.body, `"hello","room":"`...)
-	w.body = append(w.body, room...)
+	w.body = fmt.Appendf(w.body[:0], `{"op":"%s","id":"hello","room":"%s"`, protocol.OpHello, room)
 	if token != "" {
-		w.body = append(w.body, `","token":"`...)
-		w.body = append(w.body, token...)
+		w.body = fmt.Appendf(w.body, `,"token":"%s"`, token)
 	}
-	w.body = append(w.body, `","lang":"en"}`...)
+	w.body = append(w.body, `,"lang":"en"}`...)
 	return w.frame(opText)
 }
 
 // danmaku says text, which needs no escaping, with the marker of attempt k behind it.
 func (w *writer) danmaku(t tag, k int, text string) []byte {
-	w.begin(protocol.OpDanmaku)
-	w.id(t, danmaku, k)
-	w.body = append(w.body, `,"text":"`...)
-	w.body = append(w.body, text...)
-	w.body = t.appendMarker(w.body, k)
-	w.body = append(w.body, `"}`...)
+	w.begin(protocol.OpDanmaku, t, danmaku, k)
+	w.body = append(append(w.body, `,"text":"`...), text...)
+	w.body = append(t.appendMarker(w.body, k), `"}`...)
 	return w.frame(opText)
 }
 
 // gift gives one of name.
 func (w *writer) gift(t tag, k int, name string) []byte {
-	w.begin(protocol.OpGift)
-	w.id(t, gift, k)
-	w.body = append(w.body, `,"gift":"`...)
-	w.body = append(w.body, name...)
-	w.body = append(w.body, `","count":1}`...)
+	w.begin(protocol.OpGift, t, gift, k)
+	w.body = fmt.Appendf(w.body, `,"gift":"%s","count":1}`, name)
 	return w.frame(opText)
 }
 
 // like taps count times, 1 to 20.
 func (w *writer) like(t tag, k, count int) []byte {
-	w.begin(protocol.OpLike)
-	w.id(t, like, k)
-	w.body = append(w.body, `,"count":`...)
-	w.body = strconv.AppendInt(w.body, int64(count), 10)
-	w.body = append(w.body, '}')
+	w.begin(protocol.OpLike, t, like, k)
+	w.body = fmt.Appendf(w.body, `,"count":%d}`, count)
 	return w.frame(opText)
 }
 
-func (w *writer) begin(op protocol.Op) {
-	w.body = append(w.body[:0], `{"op":"`...)
-	w.body = append(w.body, op...)
-	w.body = append(w.body, `","id":`...)
-}
-
-func (w *writer) id(t tag, c class, k int) {
-	w.body = append(w.body, '"')
-	w.body = t.appendID(w.body, c, k)
-	w.body = append(w.body, '"')
+// begin writes what all requests of attempts begin with.
+func (w *writer) begin(op protocol.Op, t tag, c class, k int) {
+	w.body = append(append(append(w.body[:0], `{"op":"`...), op...), `","id":"`...)
+	w.body = append(t.appendID(w.body, c, k), '"')
 }
 
 // A tag tells one trial's messages from everybody else's, real people in the room included.

@@ -71,50 +71,68 @@ type options struct {
 func parseOptions(sc scenario, args []string, usage io.Writer) (*options, error) {
 	o := &options{scenario: sc}
 	set := flag.NewFlagSet("loadtest "+sc.name, flag.ContinueOnError)
-	set.SetOutput(io.Discard)
-	var list struct{ urls, admins, pids, mix, slo, bound, seed string }
-	o.serverFlags(set, &list.urls, &list.admins, &list.pids)
+	o.serverFlags(set)
 	o.loadFlags(set, sc.defaults)
-	set.StringVar(&list.mix, "mix", sc.defaults.mix, "share of each class among the attempts")
-	set.StringVar(&list.slo, "slo", sc.defaults.slo, "objectives, like gift_loss=0,~p99=200ms; one missed: exit 1, but for a goal (~), which is only told")
-	set.StringVar(&list.bound, "bound", "", "the room's danmaku quota as RATE,BURST, to check the admitted against; empty: that of -rules when nodes are spawned; "+
-		"quota with -spawn: the quota to set up")
-	set.StringVar(&list.seed, "seed", "1", "of everything drawn: texts, classes, gaps; the same seed repeats a run")
-	if err := set.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			set.SetOutput(usage)
-			fmt.Fprintf(usage, "loadtest %s: %s\n\n", sc.name, sc.about)
-			set.PrintDefaults()
-		}
+	if err := parseFlags(set, sc.about, args, usage); err != nil {
 		return nil, err
 	}
-	var faults []error
-	if set.NArg() > 0 {
-		faults = append(faults, fmt.Errorf("%q is no flag", set.Arg(0)))
-	}
-	o.urls, o.admins = split(list.urls), split(list.admins)
-	check := func(err error) { faults = append(faults, err) }
-	var err error
-	o.pids, err = numbers("pid", list.pids)
-	check(err)
-	o.mix, err = parseMix(list.mix)
-	check(err)
-	o.objectives, err = parseObjectives(list.slo)
-	check(err)
 	set.Visit(func(f *flag.Flag) { o.asked = o.asked || f.Name == "slo" })
-	o.bound, err = parseBound(list.bound)
-	check(err)
-	o.seed, err = strconv.ParseUint(list.seed, 10, 64)
-	check(err)
-	faults = append(faults, o.validate()...)
-	return o, errors.Join(faults...)
+	return o, errors.Join(o.validate()...)
 }
 
-func (o *options) serverFlags(set *flag.FlagSet, urls, admins, pids *string) {
-	set.StringVar(urls, "url", "", "a running server's address like http://localhost:8080; several with commas")
-	set.StringVar(admins, "admin", "", "its admin address, for metrics; several with commas, in the same order")
+// parseFlags reads args; a call for help is answered on usage.
+func parseFlags(set *flag.FlagSet, about string, args []string, usage io.Writer) error {
+	set.SetOutput(io.Discard)
+	err := set.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		set.SetOutput(usage)
+		fmt.Fprintf(usage, "%s: %s\n\n", set.Name(), about)
+		set.PrintDefaults()
+	case err == nil && set.NArg() > 0:
+		return fmt.Errorf("%q is no flag", set.Arg(0))
+	}
+	return err
+}
+
+// badFlags tells of arguments that were not taken, and returns the exit code. Help that was asked for is no fault.
+func badFlags(command string, err error, stderr io.Writer) int {
+	if errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	}
+	fmt.Fprintf(stderr, "loadtest %s: %v\n", command, err)
+	return exitUsage
+}
+
+// parsed is a flag whose text is read by parse.
+type parsed[T any] struct {
+	into  *T
+	text  string
+	parse func(string) (T, error)
+}
+
+func (p *parsed[T]) String() string { return p.text }
+
+func (p *parsed[T]) Set(s string) (err error) {
+	p.text = s
+	*p.into, err = p.parse(s)
+	return err
+}
+
+// parsedVar adds such a flag.
+func parsedVar[T any](set *flag.FlagSet, into *T, name, value, usage string, parse func(string) (T, error)) {
+	p := &parsed[T]{into: into, parse: parse}
+	if err := p.Set(value); err != nil {
+		panic("loadtest: the default of -" + name + ": " + err.Error()) // a fault of the scenario's
+	}
+	set.Var(p, name, usage)
+}
+
+func (o *options) serverFlags(set *flag.FlagSet) {
+	parsedVar(set, &o.urls, "url", "", "a running server's address like http://localhost:8080; several with commas", split)
+	parsedVar(set, &o.admins, "admin", "", "its admin address, for metrics; several with commas, in the same order", split)
 	set.StringVar(&o.secret, "secret", "", "its auth.secret, to sign the viewers' tokens; empty: guests, who send no gifts")
-	set.StringVar(pids, "pid", "", "its process, for memory and CPU; several with commas; empty: what its metrics say")
+	parsedVar(set, &o.pids, "pid", "", "its process, for memory and CPU; several with commas; empty: what its metrics say", numbers)
 	set.BoolVar(&o.compress, "compress", false, "take deflated frames, as browsers do, and count the bytes that come")
 	set.BoolVar(&o.insecure, "insecure", false, "accept any TLS certificate")
 	set.IntVar(&o.spawn, "spawn", 0, "start so many nodes instead")
@@ -153,28 +171,32 @@ func (o *options) loadFlags(set *flag.FlagSet, d defaults) {
 	set.BoolVar(&o.bare, "bare", false, "fanout: then measure a bare write(2) loop with frames of the same size (Linux)")
 	set.IntVar(&o.frozen, "frozen", d.frozen, "slow, soak: readers that stop reading")
 	set.Float64Var(&o.churn, "churn", d.churn, "soak, fair: sessions that come and go, per second")
+	parsedVar(set, &o.mix, "mix", d.mix, "share of each class among the attempts", parseMix)
+	parsedVar(set, &o.objectives, "slo", d.slo, "objectives, like gift_loss=0,~p99=200ms; one missed: exit 1, but for a goal (~), which is only told", parseObjectives)
+	parsedVar(set, &o.bound, "bound", "", "the room's danmaku quota as RATE,BURST, to check the admitted against; empty: that of -rules when nodes are spawned; "+
+		"quota with -spawn: the quota to set up", parseBound)
+	set.Uint64Var(&o.seed, "seed", 1, "of everything drawn: texts, classes, gaps; the same seed repeats a run")
 	set.StringVar(&o.json, "json", "", "file for the result as JSON; - is standard output")
 	set.StringVar(&o.report, "report", "", "directory for the result as one HTML page")
 	set.BoolVar(&o.quiet, "quiet", false, "no progress")
 	set.DurationVar(&o.timeout, "timeout", 0, "the run's end in any case; 0: its expected time and some minutes")
 }
 
-func split(s string) []string {
-	var out []string
-	for _, part := range strings.Split(s, ",") {
+func split(s string) (out []string, err error) {
+	for part := range strings.SplitSeq(s, ",") {
 		if part = strings.TrimSpace(part); part != "" {
 			out = append(out, part)
 		}
 	}
-	return out
+	return out, nil
 }
 
-func numbers(name, s string) ([]int, error) {
-	var out []int
-	for _, part := range split(s) {
+func numbers(s string) (out []int, err error) {
+	parts, _ := split(s)
+	for _, part := range parts {
 		n, err := strconv.Atoi(part)
 		if err != nil || n < 0 {
-			return nil, fmt.Errorf("%s: want numbers with commas, have %q", name, s)
+			return nil, fmt.Errorf("want numbers with commas, have %q", s)
 		}
 		out = append(out, n)
 	}

@@ -83,7 +83,7 @@ func startPinned(cmd *exec.Cmd, cpus string) error {
 }
 
 func cpuSet(cpus string) (*unix.CPUSet, error) {
-	list, err := numbers("cpus", cpus)
+	list, err := numbers(cpus)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}

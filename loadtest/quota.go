@@ -45,7 +45,7 @@ func quota(ctx context.Context, b *bench) error {
 	q := &quotaRun{bench: b, size: max(1, b.o.viewers/len(b.o.urls))}
 	defer func() { dismiss(ctx, q.crowds...) }()
 	for i := range b.o.urls {
-		if err := q.seat(ctx, i, nodeName(i), b.dial.targets[i]); err != nil {
+		if err := q.seat(ctx, i, b.dial.targets[i]); err != nil {
 			return err
 		}
 	}
@@ -65,13 +65,13 @@ func quota(ctx context.Context, b *bench) error {
 }
 
 // seat connects the viewers of place i.
-func (q *quotaRun) seat(ctx context.Context, i int, node string, target *url.URL) error {
+func (q *quotaRun) seat(ctx context.Context, i int, target *url.URL) error {
 	c, err := q.crowdAt(ctx, target, q.size, i < len(q.o.urls), nil)
 	q.crowds = append(q.crowds, c)
 	if err != nil {
 		return err
 	}
-	q.teams.put(i, node, c)
+	q.teams.put(i, c)
 	return nil
 }
 
@@ -122,7 +122,7 @@ func (q *quotaRun) user(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		all.put(i, nodeName(i), c)
+		all.put(i, c)
 		sessions = append(sessions, c.live()...)
 	}
 	// Twenty refusals in five seconds would be abuse, and then the user is muted: a volley, and then a tenth too much.
@@ -266,7 +266,7 @@ func (q *quotaRun) come(ctx context.Context, i int, name string) error {
 	if i < len(q.dial.targets) {
 		q.dial.targets[i] = targets[0] // for the stage that follows; nobody else dials now
 	}
-	return q.seat(ctx, i, name, targets[0])
+	return q.seat(ctx, i, targets[0])
 }
 
 func (q *quotaRun) pause(context.Context) error { return pause(q.fleet.nodes[hurt].cmd.Process) }

@@ -122,24 +122,15 @@ const (
 	kinds
 )
 
+// kindNames are in the order of the kinds.
+var kindNames = [kinds]protocol.Event{"", protocol.EvWelcome, protocol.EvAck, protocol.EvDanmaku, protocol.EvGift, protocol.EvLike, protocol.EvOnline,
+	protocol.EvMissed, protocol.EvError}
+
 func kindOf(name []byte) kind {
-	switch protocol.Event(name) {
-	case protocol.EvDanmaku:
-		return kindDanmaku
-	case protocol.EvAck:
-		return kindAck
-	case protocol.EvGift:
-		return kindGift
-	case protocol.EvLike:
-		return kindLike
-	case protocol.EvOnline:
-		return kindOnline
-	case protocol.EvMissed:
-		return kindMissed
-	case protocol.EvWelcome:
-		return kindWelcome
-	case protocol.EvError:
-		return kindError
+	for k := kindOther + 1; k < kinds; k++ {
+		if string(kindNames[k]) == string(name) {
+			return k
+		}
 	}
 	return kindOther
 }

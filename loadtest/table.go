@@ -30,12 +30,10 @@ const tableAbout = "measures what the README's table says, each beside a bare wr
 func parseTable(args []string, usage io.Writer) (*tableOptions, error) {
 	o := &tableOptions{}
 	set := flag.NewFlagSet("loadtest table", flag.ContinueOnError)
-	set.SetOutput(io.Discard)
-	var list struct{ viewers, sizes, fanouts string }
-	set.StringVar(&list.viewers, "viewers", "1000,10000", "frames: how many viewers")
-	set.StringVar(&list.sizes, "sizes", "128,1024,4096", "frames: how many bytes, about")
+	parsedVar(set, &o.viewers, "viewers", "1000,10000", "frames: how many viewers", numbers)
+	parsedVar(set, &o.sizes, "sizes", "128,1024,4096", "frames: how many bytes, about", numbers)
 	set.IntVar(&o.rounds, "rounds", 7, "frames: turns of the server and of the bare loop")
-	set.StringVar(&list.fanouts, "fanout", "5000,10000", "deliveries: how many viewers; empty: leave it out")
+	parsedVar(set, &o.fanouts, "fanout", "5000,10000", "deliveries: how many viewers; empty: leave it out", numbers)
 	set.IntVar(&o.rate, "rate", 1000, "deliveries: danmaku per second")
 	set.DurationVar(&o.duration, "duration", 10*time.Second, "deliveries: how long")
 	set.IntVar(&o.sessions, "sessions", 18_000, "memory: idle sessions; 0: leave it out")
@@ -47,36 +45,15 @@ func parseTable(args []string, usage io.Writer) (*tableOptions, error) {
 	set.StringVar(&o.serverCPUs, "server-cpus", server, "Linux: processors for the server and the bare loop")
 	set.StringVar(&o.loadCPUs, "load-cpus", load, "Linux: processors for this tool")
 	set.StringVar(&o.json, "json", "", "file for the results of all runs as JSON")
-	if err := set.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			set.SetOutput(usage)
-			fmt.Fprintf(usage, "loadtest table: %s\n\n", tableAbout)
-			set.PrintDefaults()
-		}
-		return nil, err
-	}
-	var faults []error
-	for text, into := range map[string]*[]int{list.viewers: &o.viewers, list.sizes: &o.sizes, list.fanouts: &o.fanouts} {
-		var err error
-		*into, err = numbers("numbers", text)
-		faults = append(faults, err)
-	}
-	if set.NArg() > 0 {
-		faults = append(faults, fmt.Errorf("%q is no flag", set.Arg(0)))
-	}
-	return o, errors.Join(faults...)
+	return o, parseFlags(set, tableAbout, args, usage)
 }
 
 // printTable runs the scenarios that the README's table needs, one after the other, and prints it as Markdown. What was
 // measured before a run failed is printed too.
 func printTable(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseTable(args, stdout)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return exitOK
-	case err != nil:
-		fmt.Fprintf(stderr, "loadtest table: %v\n", err)
-		return exitUsage
+	if err != nil {
+		return badFlags("table", err, stderr)
 	}
 	t := &ratioTable{o: o, stderr: stderr}
 	err = t.measure(ctx)

@@ -8,7 +8,6 @@ import (
 
 // team is the viewers of one node, of whom any may send.
 type team struct {
-	node  string
 	crowd *crowd
 	next  int
 }
@@ -57,13 +56,13 @@ func (t *teams) size() int {
 }
 
 // put makes c the viewers of place i, which may be a new one.
-func (t *teams) put(i int, node string, c *crowd) {
+func (t *teams) put(i int, c *crowd) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if i == len(t.each) {
 		t.each = append(t.each, nil)
 	}
-	t.each[i] = &team{node: node, crowd: c}
+	t.each[i] = &team{crowd: c}
 }
 
 // sessions are those of all teams.
@@ -80,7 +79,9 @@ func (t *teams) sessions() []*session {
 // crowdAt connects n viewers to one node; change may alter the crowd before.
 func (b *bench) crowdAt(ctx context.Context, target *url.URL, n int, stable bool, change func(*crowd)) (*crowd, error) {
 	c := b.crowd(n, stable)
-	c.dial = &dialer{targets: []*url.URL{target}, sources: b.dial.sources, insecureTLS: b.dial.insecureTLS, compress: b.dial.compress}
+	dial := *b.dial
+	dial.targets = []*url.URL{target}
+	c.dial = &dial
 	if change != nil {
 		change(c)
 	}
