@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"liveroom/conn/socket"
 	"liveroom/protocol"
 )
 
@@ -40,7 +41,7 @@ func benchDeliver(b *testing.B, viewers, size int) {
 	for i := range sessions {
 		c, s := rawJoin(b, n)
 		sessions[i] = s
-		peers[i], _ = descriptor(c.Conn)
+		peers[i], _ = socket.Descriptor(c.Conn)
 	}
 	slices.SortFunc(sessions, func(x, y *Session) int { return x.Order() - y.Order() })
 	frame := danmaku(strings.Repeat("x", size-len(danmaku("").Full().Payload())))
@@ -102,7 +103,7 @@ func benchDeliver(b *testing.B, viewers, size int) {
 func TestDeliverAllocatesNothing(t *testing.T) {
 	n := startNode(t, Config{}, newLobby())
 	c, s := rawJoin(t, n)
-	fd, _ := descriptor(c.Conn)
+	fd, _ := socket.Descriptor(c.Conn)
 	frame := tickOf(3, 1, 7)
 	frame.Essential()
 	sink := make([]byte, 64<<10)

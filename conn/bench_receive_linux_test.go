@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"liveroom/conn/socket"
 )
 
 // processCPU is the processor time of this process, user and kernel.
@@ -60,17 +62,17 @@ type talk struct {
 func newTalk(b *testing.B, rest bool) *talk {
 	n := startNode(b, Config{Heartbeat: time.Hour}, newLobby())
 	if !rest {
-		p, err := newPoller()
+		p, err := socket.NewPoller[*Session]()
 		if err != nil {
 			b.Fatal(err)
 		}
-		p.close() // it watches nobody
+		p.Close() // it watches nobody
 		n.once.Do(func() { n.poller = p })
 	}
 	t := &talk{sink: make([]byte, 4096)}
 	for range 100 {
 		c, _ := rawJoin(b, n)
-		fd, _ := descriptor(c.Conn)
+		fd, _ := socket.Descriptor(c.Conn)
 		t.peers = append(t.peers, fd)
 	}
 	return t

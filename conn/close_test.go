@@ -160,7 +160,7 @@ func TestShutdownTellsEverybody(t *testing.T) {
 	var wg sync.WaitGroup
 	for i, ws := range conns {
 		wg.Go(func() {
-			code, reason := closing(t, ws)
+			code, reason := closeOf(t, ws)
 			if code != 1001 {
 				t.Errorf("closed with %d", code)
 				return
@@ -287,10 +287,10 @@ func TestTheCloseFrameIsTheLastThing(t *testing.T) {
 		t.Fatalf("read %d bytes, %v", k, err)
 	}
 	s.mu.Lock()
-	failed, closed := s.failed, s.closed
+	stage := s.stage
 	s.mu.Unlock()
-	if failed || closed {
-		t.Fatalf("failed %v, closed %v before the peer has closed", failed, closed)
+	if stage != closing {
+		t.Fatalf("%v before the peer has closed", stage)
 	}
 	c.write(t, masked(opClose, []byte{0x0f, 0xa4}))
 	c.Close()

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"liveroom/conn/socket"
 	"liveroom/protocol"
 )
 
@@ -47,7 +48,7 @@ func benchDeflated(b *testing.B, viewers, danmaku int) {
 	for i := range sessions {
 		c, s := rawJoin(b, n)
 		sessions[i] = s
-		peers[i], _ = descriptor(c.Conn)
+		peers[i], _ = socket.Descriptor(c.Conn)
 	}
 	slices.SortFunc(sessions, func(x, y *Session) int { return x.Order() - y.Order() })
 	sink := make([]byte, 64<<10)
@@ -69,7 +70,7 @@ func benchDeflated(b *testing.B, viewers, danmaku int) {
 	in, out := 0, 0
 	deliver := func(t *protocol.Broadcast, deflate bool) func() {
 		for _, s := range sessions {
-			s.deflate = deflate // nobody reads it meanwhile
+			s.reader.frames.Deflate = deflate // nobody reads it meanwhile
 		}
 		return func() {
 			for _, s := range sessions {
@@ -126,7 +127,7 @@ func benchDeflated(b *testing.B, viewers, danmaku int) {
 func TestDeliverDeflatedAllocatesNothing(t *testing.T) {
 	n := startNode(t, Config{Deflate: true}, newLobby())
 	c, s := rawJoinWith(t, n, offerChromium)
-	fd, _ := descriptor(c.Conn)
+	fd, _ := socket.Descriptor(c.Conn)
 	frame := tickOf(30, 1, 7)
 	frame.FullDeflated()
 	sink := make([]byte, 64<<10)

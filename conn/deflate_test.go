@@ -67,17 +67,6 @@ func TestDeflateOffers(t *testing.T) {
 	}
 }
 
-func FuzzAcceptDeflate(f *testing.F) {
-	f.Add(offerChromium)
-	f.Add(`permessage-deflate; server_max_window_bits="15"; x=,permessage-deflate`)
-	f.Fuzz(func(t *testing.T, offers string) {
-		answer := acceptDeflate(http.Header{"Sec-Websocket-Extensions": {offers}})
-		if answer != "" && (!strings.HasPrefix(answer, answerPlain) || !strings.Contains(offers, deflateExtension)) {
-			t.Fatalf("%q: %q", offers, answer)
-		}
-	})
-}
-
 // rawJoinWith joins with an offer of extensions.
 func rawJoinWith(t testing.TB, n *node, offer string) (*rawConn, *Session) {
 	t.Helper()

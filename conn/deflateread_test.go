@@ -172,20 +172,6 @@ func TestRefusedDeflatedFrameIsAnswered(t *testing.T) {
 	}
 }
 
-// FuzzInflate: whatever a client sends is read to its end within the limit, or refused.
-func FuzzInflate(f *testing.F) {
-	f.Add(deflated([]byte(`{"op":"ping","id":"x"}`), 6)[6:])
-	f.Add([]byte("\x03\x00"))
-	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		out, err := inflate(bytes.Clone(b), nil)
-		switch {
-		case err == nil && len(out) > protocol.MaxRequestBytes, len(out) > protocol.MaxRequestBytes+1, cap(out) > 2*protocol.MaxRequestBytes:
-			t.Fatalf("%d bytes, %d of memory, %v", len(out), cap(out), err)
-		}
-	})
-}
-
 // A session that has negotiated permessage-deflate, and has sent and received deflated messages, costs about as much as
 // one that has not. The figure has both sides of the socket in it, which are alike.
 func TestDeflatingSessionsCostNoMemory(t *testing.T) {

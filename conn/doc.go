@@ -7,7 +7,7 @@
 // socket always take the queue.
 //
 // A viewer of whom nothing comes costs no goroutine and no buffer (plain TCP on Linux), wherever in a frame its input stopped: the
-// reader of frames can stop behind any byte (inflow), and what it has of a message stays with the session. So half a frame
+// reader of frames can stop behind any byte, and what it has of a message stays with the session. So half a frame
 // holds nothing that another viewer needs. One poller waits for the input of all that rest, in an epoll set, and gives each
 // that has some to a reader. On other unixes a goroutine of 2 KB waits in its place. On TLS and on Windows every session
 // keeps its reader.
@@ -24,9 +24,13 @@
 // a room may call them while it holds its own locks. Deliveries of one session keep the order of the calls. Every goroutine
 // is waited for by [Acceptor.Shutdown].
 //
-// Lock order: room's locks → Session.mu; Acceptor.mu, wheel.mu, poller.mu and readers.mu are leaves that are never held
-// together with another lock. Session.mu covers map and slice work, the non-blocking write(2) and shutdown(2), and nothing
-// that can wait.
+// Lock order: room's locks → Session.mu → readers.mu; Acceptor.mu, wheel.mu and the poller's are leaves that are never held
+// together with another lock. Session.mu covers slice work, the non-blocking write(2) and shutdown(2), and nothing that can
+// wait; what is sent is encoded before it is taken.
+//
+// A session is at two named states, each moved by one function along a table: its stage, which tells what may be sent and
+// goes forward only, and its turn, which tells who is to act and whether a goroutine reads. What reads, what writes, how it
+// ends and what the sweeper knows are structs of their own.
 //
 // # What a slow viewer gets
 //
@@ -40,4 +44,8 @@
 // It knows no rooms, users, tokens or rules: the [Lobby] seats a session, the [Meter] decides about its frames, and the
 // wiring says which addresses may connect. It compresses nothing by itself: a broadcast brings its deflated form along, which
 // all share who have negotiated permessage-deflate, and what is for one viewer alone goes out as it is.
+//
+// Files in reading order: config.go (what an acceptor is given), acceptor.go, upgrade.go (the handshake); session.go, state.go;
+// read.go, rest.go, readers.go (who reads); deliver.go, queue.go, write.go (what is sent); close.go, sweep.go (deadlines and the
+// heartbeat), metrics.go. Below: conn/frame for what stands on the wire, conn/socket for the kernel's side.
 package conn

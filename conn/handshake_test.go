@@ -120,7 +120,7 @@ func TestFullNode(t *testing.T) {
 		t.Fatalf("got %d, Retry-After %q", resp.StatusCode, resp.Header.Get("Retry-After"))
 	}
 	s.Close(protocol.Refusal{Code: protocol.CloseKicked})
-	closing(t, ws)
+	closeOf(t, ws)
 	eventually(t, func() bool { return n.sessions.Load() == 0 }) // the place is free when the session has ended
 	n.join(t)
 }
@@ -151,7 +151,7 @@ func TestAddressesAreAdmitted(t *testing.T) {
 	}
 	n := startNode(t, cfg, newLobby())
 	ws := n.dial(t, &websocket.DialOptions{HTTPHeader: http.Header{"X-Test-Addr": {banned.String()}}})
-	code, reason := closing(t, ws)
+	code, reason := closeOf(t, ws)
 	if code != 4003 || reconnect(t, reason) < 3*time.Second || !strings.Contains(reason, "rate_limited") {
 		t.Fatalf("got %d %s", code, reason)
 	}

@@ -66,7 +66,7 @@ func TestHeldGoesBeforeTheClose(t *testing.T) {
 		t.Fatalf("got %+v", f)
 	}
 	s.Hold([]byte(`{"ev":"pong"}`))
-	if len(s.held) > 0 {
+	if s.wire.held.Len() > 0 {
 		t.Error("holds events behind a close frame")
 	}
 }

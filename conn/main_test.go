@@ -193,8 +193,8 @@ func decode(t failer, b []byte) []event {
 	return out
 }
 
-// closing reads until the close frame.
-func closing(t testing.TB, ws *websocket.Conn) (websocket.StatusCode, string) {
+// closeOf reads until the close frame.
+func closeOf(t testing.TB, ws *websocket.Conn) (websocket.StatusCode, string) {
 	t.Helper()
 	for {
 		_, _, err := ws.Read(testCtx(t))

@@ -50,7 +50,7 @@ func TestFramesAreSpentBeforeTheyAreRead(t *testing.T) {
 	if got := receive(t, ws)[0]; got.ID != "d" || got.Code != 429 {
 		t.Fatalf("got %+v", got)
 	}
-	if code, reason := closing(t, ws); code != 4005 || reconnect(t, reason) != time.Minute {
+	if code, reason := closeOf(t, ws); code != 4005 || reconnect(t, reason) != time.Minute {
 		t.Fatalf("closed with %d %s", code, reason)
 	}
 }

@@ -62,7 +62,7 @@ liveroom_sessions 1
 		t.Errorf("%d series of drops", got)
 	}
 	s.Close(protocol.Refusal{Code: protocol.CloseKicked})
-	closing(t, ws)
+	closeOf(t, ws)
 	n.running.Wait()
 	if got := closes(n, "4004"); got != 1 || n.cfg.Metrics.sessions.Load() != 0 {
 		t.Errorf("%d closes, %d sessions", got, n.cfg.Metrics.sessions.Load())

@@ -15,16 +15,17 @@ import (
 
 	"pgregory.net/rapid"
 
+	"liveroom/conn/socket"
 	"liveroom/protocol"
 )
 
-// resting waits until a session has no goroutine.
-func resting(t testing.TB, s *Session) {
+// untilResting waits until a session has no goroutine.
+func untilResting(t testing.TB, s *Session) {
 	t.Helper()
 	eventually(t, func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.parked
+		return s.turn.rests()
 	})
 }
 
@@ -48,13 +49,13 @@ func startWay(t *testing.T, polled bool, cfg Config, l *testLobby) *node {
 func TestIdleSessionsHaveNoGoroutines(t *testing.T) {
 	n := startNode(t, Config{}, newLobby())
 	_, first := rawJoin(t, n)
-	resting(t, first)
+	untilResting(t, first)
 	before := runtime.NumGoroutine()
 	for range 300 {
 		_, s := rawJoin(t, n)
-		resting(t, s)
+		untilResting(t, s)
 		s.mu.Lock()
-		buffered := s.msg != nil
+		buffered := s.reader.msg != nil
 		s.mu.Unlock()
 		if buffered {
 			t.Fatal("it rests and keeps a buffer")
@@ -74,7 +75,7 @@ func inputInPieces(t *testing.T, polled bool) {
 	for range 3 {
 		c, s := rawJoin(t, n)
 		_ = c.Conn.(*net.TCPConn).SetNoDelay(true)
-		resting(t, s)
+		untilResting(t, s)
 		clients = append(clients, c)
 	}
 	id := 0
@@ -146,7 +147,7 @@ func aSlowSeatHoldsNobodyUp(t *testing.T, polled bool) {
 		slow = append(slow, c)
 	}
 	c, s := rawJoin(t, n)
-	resting(t, s)
+	untilResting(t, s)
 	c.write(t, masked(opText, []byte(`{"op":"like","id":"l","count":1}`)))
 	if e := decode(t, c.readFrame(t).payload)[0]; e.ID != "l" {
 		t.Fatalf("got %+v", e)
@@ -167,7 +168,7 @@ func closingASessionThatRests(t *testing.T, polled bool) {
 	n := startWay(t, polled, Config{CloseTimeout: 300 * time.Millisecond}, newLobby())
 	for _, last := range []string{"", "half a frame", "closed behind its input"} {
 		c, s := rawJoin(t, n)
-		resting(t, s)
+		untilResting(t, s)
 		left := n.lobby.leaves()
 		switch last {
 		case "half a frame":
@@ -204,19 +205,19 @@ func TestAfterBothCloseFramesNobodyWaits(t *testing.T) { eachWay(t, afterBothClo
 func afterBothCloseFramesNobodyWaits(t *testing.T, polled bool) {
 	n := startWay(t, polled, Config{CloseTimeout: time.Hour}, newLobby())
 	c, s := rawJoin(t, n)
-	resting(t, s)
+	untilResting(t, s)
 	s.Close(protocol.Refusal{Code: protocol.CloseKicked})
 	if f := c.readFrame(t); f.code() != 4004 {
 		t.Fatalf("got %+v", f)
 	}
-	resting(t, s)
+	untilResting(t, s)
 	echo := masked(opClose, []byte{0x0f, 0xa4})
 	c.write(t, echo[:5]) // in two pieces, the session rests between them
 	c.write(t, echo[5:])
 	n.running.Wait()
 
 	c, s = rawJoin(t, n)
-	resting(t, s)
+	untilResting(t, s)
 	c.write(t, append(masked(opPing, nil), masked(opClose, []byte{3, 232})...))
 	n.running.Wait()
 	if f := c.readFrame(t); f.op != opPong {
@@ -242,7 +243,7 @@ func aPeerLeavesASessionThatRests(t *testing.T, polled bool) {
 		},
 	} {
 		c, s := rawJoin(t, n)
-		resting(t, s)
+		untilResting(t, s)
 		if err := end(c.Conn.(*net.TCPConn)); err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +266,7 @@ func halfAFrameEndsASessionThatRested(t *testing.T, polled bool) {
 		append([]byte{0x01, 0x80 | 1, 0, 0, 0, 0, '{'}, masked(opPong, nil)...),
 	} {
 		c, s := rawJoin(t, n)
-		resting(t, s)
+		untilResting(t, s)
 		c.write(t, part)
 		n.running.Wait()
 	}
@@ -294,7 +295,7 @@ func TestWaitingSendersHoldNoReader(t *testing.T) {
 	}
 	n := startNode(t, Config{MaxReaders: most, MaxWaiting: waiting}, l)
 	c, s := rawJoin(t, n)
-	resting(t, s)
+	untilResting(t, s)
 	var senders []*rawConn
 	for i := range waiting {
 		if i%2 == 0 {
@@ -343,7 +344,7 @@ func halfFramesHoldNoReader(t *testing.T, polled bool) {
 	var halves []*rawConn
 	for i := range 2 * most {
 		c, s := rawJoin(t, n)
-		resting(t, s)
+		untilResting(t, s)
 		c.write(t, frame[:1+i])
 		halves = append(halves, c)
 	}
@@ -356,7 +357,7 @@ func halfFramesHoldNoReader(t *testing.T, polled bool) {
 	sessions := n.lobby.sessions
 	n.lobby.mu.Unlock()
 	for _, s := range sessions {
-		resting(t, s)
+		untilResting(t, s)
 	}
 	for i, c := range halves {
 		c.write(t, frame[1+i:])
@@ -373,7 +374,7 @@ func TestHalfMessagesAreBounded(t *testing.T) {
 	first, s := rawJoin(t, n)
 	first.write(t, long[:4000])
 	eventually(t, func() bool { return n.kept.Load() > 0 })
-	resting(t, s)
+	untilResting(t, s)
 	first.write(t, long[4000:])
 	if e := decode(t, first.readFrame(t).payload)[0]; e.ID != "l" {
 		t.Fatalf("got %+v", e)
@@ -382,7 +383,7 @@ func TestHalfMessagesAreBounded(t *testing.T) {
 	n.kept.Store(maxKept)
 	small, s := rawJoin(t, n)
 	small.write(t, long[:900])
-	resting(t, s)
+	untilResting(t, s)
 	large, _ := rawJoin(t, n)
 	large.write(t, long[:4000])
 	if f := large.readFrame(t); f.code() != 4003 {
@@ -396,7 +397,7 @@ func TestHalfMessagesAreBounded(t *testing.T) {
 func TestAFloodBehindTheCloseEnds(t *testing.T) {
 	n := startNode(t, Config{CloseTimeout: time.Hour}, newLobby())
 	c, s := rawJoin(t, n)
-	resting(t, s)
+	untilResting(t, s)
 	s.Close(protocol.Refusal{Code: protocol.CloseKicked})
 	flood := bytes.Repeat(masked(opPong, nil), 10_000)
 	for sent := 0; ; sent += len(flood) {
@@ -457,12 +458,8 @@ func descriptorsAreUsedAgain(t *testing.T, polled bool) {
 	if !polled {
 		return
 	}
-	n.poller.mu.Lock()
-	defer n.poller.mu.Unlock()
-	for fd, s := range n.poller.sessions {
-		if s != nil {
-			t.Errorf("descriptor %d is remembered", fd)
-		}
+	if got := n.poller.Len(); got != 0 {
+		t.Errorf("%d descriptors are remembered", got)
 	}
 }
 
@@ -472,13 +469,13 @@ func TestRestingWithoutAPoller(t *testing.T) {
 	n := startWay(t, false, Config{}, newLobby())
 	var before, after runtime.MemStats
 	_, s := rawJoin(t, n)
-	resting(t, s)
+	untilResting(t, s)
 	settled(&before)
 	for range viewers {
 		_, s := rawJoin(t, n)
-		resting(t, s)
+		untilResting(t, s)
 		s.mu.Lock()
-		rests := s.raw != nil && s.msg == nil
+		rests := s.reader.raw != nil && s.reader.msg == nil
 		s.mu.Unlock()
 		if !rests {
 			t.Fatal("it does not rest")
@@ -495,12 +492,12 @@ func TestRestingWithoutAPoller(t *testing.T) {
 func TestASessionThatCantBeWatched(t *testing.T) {
 	n := startNode(t, Config{}, newLobby())
 	n.startPoller()
-	other, err := newPoller()
+	other, err := socket.NewPoller[*Session]()
 	if err != nil {
 		t.Fatal(err)
 	}
-	other.close()
-	n.poller.close()
+	other.Close()
+	n.poller.Close()
 	n.poller = other
 	c, _ := rawJoin(t, n)
 	c.write(t, masked(opText, []byte(`{"op":"like","id":"l","count":1}`)))
@@ -527,7 +524,7 @@ func TestReadersAreBounded(t *testing.T) {
 	var sessions []*Session
 	for range viewers {
 		c, s := rawJoin(t, n)
-		resting(t, s)
+		untilResting(t, s)
 		clients, sessions = append(clients, c), append(sessions, s)
 	}
 	for _, c := range clients {
@@ -537,7 +534,7 @@ func TestReadersAreBounded(t *testing.T) {
 	quiet := 0
 	for _, s := range sessions {
 		s.mu.Lock()
-		if s.parked {
+		if s.turn.rests() {
 			quiet++
 		}
 		s.mu.Unlock()
@@ -568,7 +565,7 @@ func TestFrozenReadersMemory(t *testing.T) {
 	var sessions []*Session
 	for range frozen {
 		_, s := rawJoin(t, n)
-		resting(t, s)
+		untilResting(t, s)
 		sessions = append(sessions, s)
 	}
 	var before, after runtime.MemStats

@@ -27,6 +27,15 @@ type entry struct {
 	kind  kind
 }
 
+// wireEntry is a control frame.
+func wireEntry(f []byte) entry { return entry{bytes: f, size: len(f), kind: kindWire} }
+
+// eventEntry is a frame of events for one session, joined by commas.
+func eventEntry(events []byte) entry {
+	f := protocol.NewEventFrame(events)
+	return entry{bytes: f.Bytes(), size: f.Len(), kind: kindControl}
+}
+
 // shared reports whether the entry is a broadcast, which the bounds of the queue are about.
 func (e *entry) shared() bool { return e.kind == kindFull || e.kind == kindEssential }
 
@@ -67,6 +76,7 @@ type queue struct {
 	frames       int // of broadcasts, in flight included
 	bytes        int
 
+	writing bool                // a writer goroutine owns the wire
 	lagging bool                // over the bound and not caught up since
 	missed  int                 // danmaku left out since
 	like    *protocol.Broadcast // the newest one with likes left out since

@@ -6,6 +6,15 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"liveroom/conn/frame"
+)
+
+const (
+	opText  = frame.OpText
+	opClose = frame.OpClose
+	opPing  = frame.OpPing
+	opPong  = frame.OpPong
 )
 
 // masked is one frame as a client sends it, with a mask of zeros, which is a legal one.
@@ -18,6 +27,20 @@ func masked(op byte, payload []byte) []byte {
 		f = append(f, 0x80|126, byte(n>>8), byte(n))
 	}
 	return append(append(f, 0, 0, 0, 0), payload...)
+}
+
+// frameOf is a masked frame with any first byte, and a mask that changes what it covers.
+func frameOf(first byte, payload string) []byte {
+	f := masked(0, []byte(payload))
+	f[0] = first
+	body := f[len(f)-len(payload):]
+	for i := range 4 {
+		f[len(f)-len(payload)-4+i] = byte(0x11 * (i + 1))
+	}
+	for i := range body {
+		body[i] ^= byte(0x11 * (i&3 + 1))
+	}
+	return f
 }
 
 // rawConn is a client that does only what it is told to, and answers no ping and no close.

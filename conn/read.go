@@ -2,41 +2,104 @@ package conn
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
+	"liveroom/conn/frame"
+	"liveroom/conn/socket"
 	"liveroom/protocol"
 )
+
+// reader is the part of a session that reads. It belongs to the goroutine that has the turn.
+type reader struct {
+	seat    Seat
+	raw     syscall.RawConn // for reads that do not wait; nil when the session can't rest
+	ahead   []byte          // what net/http had read of the client's frames
+	msg     *scratch        // of the message or frame that has begun; nil between two
+	kept    int             // bytes of it that count among the acceptor's
+	thrown  int             // bytes that came behind the close frame
+	watched bool            // the poller knows it
+
+	lang  protocol.Lang // fixed once the hello is decoded
+	ready atomic.Uint32 // input, hangup; set by anybody
+
+	frames frame.Reader // last: what a delivery looks at lies side by side
+}
+
+// What is known of the socket's input.
+const (
+	input  uint32 = 1 << iota // there may be some
+	hangup                    // the end of the stream was announced, or there is nobody to announce anything
+)
+
+// intake is what a reader reads with: a buffer that is empty whenever a session comes to rest. A danmaku fits in it.
+type intake struct {
+	buf      [1 << 10]byte
+	from, to int // what was read and is not taken yet
+	read     socket.Reader
+}
+
+var intakes = sync.Pool{New: func() any {
+	in := new(intake)
+	in.read.Init()
+	return in
+}}
+
+func (in *intake) rest() []byte { return in.buf[in.from:in.to] }
+
+// scratch is what one message needs while it is read and handled; a session between two messages holds none.
+type scratch struct {
+	frame.Message
+	err *protocol.Error // what a fragment was refused with
+	req protocol.Request
+}
+
+var scratches = sync.Pool{New: func() any { return &scratch{Message: frame.NewMessage()} }}
+
+// release returns a scratch without the client's strings and without an overgrown buffer.
+func (c *scratch) release() {
+	if c.Reset() {
+		c.err, c.req = nil, protocol.Request{}
+		scratches.Put(c)
+	}
+}
 
 // run is a turn of the session: from the upgrade, or from the end of a rest, to the next rest or to the end of the socket.
 func (s *Session) run() {
 	in := intakes.Get().(*intake)
 	defer intakes.Put(in)
 	in.from, in.to = 0, 0
-	if !s.left {
+	s.mu.Lock()
+	seated := s.turn < leaving
+	s.mu.Unlock()
+	if seated {
 		if s.serve(in) {
 			return
 		}
 		s.leave()
-		s.left, s.msg = true, nil
+		s.reader.msg = nil
 		s.unkeep()
-		s.at.skip(in.rest())
+		s.reader.frames.Skip(in.rest())
+		s.pass(parting)
 	}
 	if s.part(in) {
 		return
 	}
 	s.abort()
+	s.pass(ended)
 	s.a.ended(s)
 }
 
 // serve reads until there is nothing to read, and the session rests (true), or until it is closing or the socket fails.
-func (s *Session) serve(in *intake) (parked bool) {
+func (s *Session) serve(in *intake) (rests bool) {
 	defer s.recovered("read")
 	s.unkeep()
-	for !s.isClosing() {
+	for s.goesOn() {
 		if in.from < in.to {
 			if !s.take(in) {
 				return false
@@ -45,13 +108,13 @@ func (s *Session) serve(in *intake) (parked bool) {
 		}
 		switch err := s.fill(in); {
 		case err == nil:
-		case err != errWouldBlock:
+		case err != socket.ErrWouldBlock:
 			return false
 		case !s.keep():
 			s.Close(*s.a.sendAway(protocol.CloseOverloaded, 0))
 		default:
 			s.idle()
-			if s.park() {
+			if s.rest() {
 				return true
 			}
 			s.unkeep()
@@ -60,12 +123,22 @@ func (s *Session) serve(in *intake) (parked bool) {
 	return false
 }
 
+// goesOn takes the turn back from the lobby or the seat. False: the session is about to end.
+func (s *Session) goesOn() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn == handling {
+		s.passLocked(reading)
+	}
+	return s.stage < closing
+}
+
 // leave gives the seat up. A panic in it ends this session alone, as net/http would have it.
 func (s *Session) leave() {
 	defer s.recovered("leave")
-	if s.seat != nil {
-		s.phase.Store(phaseHandling)
-		s.seat.Leave()
+	s.pass(leaving)
+	if s.reader.seat != nil {
+		s.reader.seat.Leave()
 	}
 }
 
@@ -76,20 +149,15 @@ func (s *Session) recovered(where string) {
 	}
 }
 
-func (s *Session) isClosing() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closing
-}
-
 // take reads one frame of what has come, or the part of it that is there. False: there can be no further one.
 func (s *Session) take(in *intake) bool {
-	c := s.msg
+	r := &s.reader
+	c := r.msg
 	if c == nil {
 		c = scratches.Get().(*scratch)
-		s.msg = c
+		r.msg = c
 	}
-	n, whole, fault := s.at.next(in.rest(), c)
+	n, whole, fault := r.frames.Next(in.rest(), &c.Message)
 	in.from += n
 	if fault != 0 {
 		s.Close(protocol.Refusal{Code: fault})
@@ -99,21 +167,23 @@ func (s *Session) take(in *intake) bool {
 		return true
 	}
 	s.stamp()
+	between := r.frames.Between()
+	if between {
+		s.pulse.begun.Store(0)
+	}
 	going := s.frame(c)
-	if s.at.between() {
-		s.msg = nil
+	if between {
+		r.msg = nil
 		c.release()
-		if s.seat != nil {
-			s.phase.Store(phaseWaiting)
-		}
 	}
 	return going
 }
 
 // frame deals with a whole frame, which is spent whatever it is.
 func (s *Session) frame(c *scratch) bool {
-	if s.at.op() == opClose {
-		s.answerClose(c.control)
+	frames := &s.reader.frames
+	if frames.Op() == frame.OpClose {
+		s.answerClose(c.Control)
 		return false
 	}
 	var err *protocol.Error
@@ -121,13 +191,12 @@ func (s *Session) frame(c *scratch) bool {
 	if m := s.a.cfg.Meter; m != nil {
 		err, refusal = m.Frame(s)
 	}
-	if !s.at.control() {
+	if !frames.Control() {
 		if c.err == nil {
 			c.err = err
 		}
-		if !s.at.open {
-			c.deflated = s.at.deflated
-			s.phase.Store(phaseHandling)
+		if !frames.Unfinished() {
+			s.pass(handling)
 			s.handle(c, refusal)
 			s.stamp()
 			return true
@@ -137,13 +206,11 @@ func (s *Session) frame(c *scratch) bool {
 		s.Close(*refusal)
 		return false
 	}
-	if s.at.op() == opPing && err == nil { // one too many gets no pong
-		s.mu.Lock()
-		s.urgentLocked(frameWire(opPong, c.control))
-		s.mu.Unlock()
+	if frames.Op() == frame.OpPing && err == nil { // one too many gets no pong
+		s.urgent(wireEntry(frame.AppendControl(nil, frame.OpPong, c.Control)))
 	}
-	if s.at.control() {
-		c.control = c.control[:0]
+	if frames.Control() {
+		c.Control = c.Control[:0]
 	}
 	return true
 }
@@ -151,36 +218,35 @@ func (s *Session) frame(c *scratch) bool {
 // answerClose ends the session behind the peer's close frame. That counts as an ordinary leave, whatever code the peer chose,
 // and repeats no reason, which could be a token.
 func (s *Session) answerClose(payload []byte) {
-	if fault := closeFault(payload); fault != 0 {
+	code, fault := frame.ParseClose(payload)
+	if fault != 0 {
 		s.Close(protocol.Refusal{Code: fault})
 		return
 	}
-	code := protocol.CloseNormal
-	if len(payload) >= 2 {
-		code = protocol.CloseCode(binary.BigEndian.Uint16(payload))
-	}
+	answer := frame.Close(code, "")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closeLocked(protocol.CloseNormal, closeFrame(code, ""))
+	s.closeLocked(protocol.CloseNormal, answer)
 }
 
 // stamp notes that a whole frame has come.
-func (s *Session) stamp() { s.seen.Store(int64(s.a.now())) }
+func (s *Session) stamp() { s.pulse.seen.Store(int64(s.a.now())) }
 
 // handle decodes a whole message and passes it on. One of whose frames is over its limit is refused.
 func (s *Session) handle(c *scratch, refusal *protocol.Refusal) {
-	switch {
-	case !s.unpack(c):
+	switch fault := c.Unpack(); {
+	case fault != 0:
+		s.Close(protocol.Refusal{Code: fault})
 		return
 	case c.err != nil || refusal != nil:
 		s.refuseFrame(c, refusal)
 		return
-	case !utf8.Valid(c.buf):
+	case !utf8.Valid(c.Text):
 		s.Close(protocol.Refusal{Code: protocol.CloseInvalidUTF8})
 		return
 	}
-	err := protocol.DecodeRequest(c.buf, &c.req)
-	if s.seat == nil {
+	err := protocol.DecodeRequest(c.Text, &c.req)
+	if s.reader.seat == nil {
 		s.greet(&c.req, err)
 		return
 	}
@@ -192,7 +258,7 @@ func (s *Session) handle(c *scratch, refusal *protocol.Refusal) {
 	case c.req.Op == protocol.OpHello:
 		s.refuse(c.req.ID, &protocol.Error{Reason: protocol.ReasonBadRequest, Detail: "op: hello comes once, as the first frame"})
 	default:
-		s.seat.Receive(&c.req)
+		s.reader.seat.Receive(&c.req)
 	}
 }
 
@@ -200,7 +266,7 @@ func (s *Session) handle(c *scratch, refusal *protocol.Refusal) {
 // often that can be asked for is what the closing refusal is about.
 func (s *Session) refuseFrame(c *scratch, refusal *protocol.Refusal) {
 	if c.err != nil {
-		_ = protocol.DecodeRequest(c.buf, &c.req)
+		_ = protocol.DecodeRequest(c.Text, &c.req)
 		s.refuse(c.req.ID, c.err)
 	}
 	if refusal != nil {
@@ -211,20 +277,18 @@ func (s *Session) refuseFrame(c *scratch, refusal *protocol.Refusal) {
 // refuse answers a frame: with an ack when it had an id, else with an error.
 func (s *Session) refuse(id string, err *protocol.Error) {
 	events := s.refusal(id, err)
-	if s.seat != nil {
+	if s.reader.seat != nil {
 		s.Control(events)
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.answerLocked(events)
+	s.urgent(eventEntry(events)) // ahead of everything that waits for Open
 }
 
 func (s *Session) refusal(id string, err *protocol.Error) []byte {
 	if id == "" {
-		return protocol.AppendError(nil, err, s.lang)
+		return protocol.AppendError(nil, err, s.reader.lang)
 	}
-	return protocol.AppendAck(nil, protocol.Refuse(id, err), s.lang)
+	return protocol.AppendAck(nil, protocol.Refuse(id, err), s.reader.lang)
 }
 
 // greet handles the first frame, which must be a hello.
@@ -238,14 +302,14 @@ func (s *Session) greet(r *protocol.Request, err *protocol.Error) {
 		return
 	}
 	if r.Lang != "" {
-		s.lang = protocol.ParseLang(r.Lang)
+		s.reader.lang = protocol.ParseLang(r.Lang)
 	}
 	ctx, cancel := context.WithTimeout(s.a.ctx, s.a.cfg.HelloTimeout)
 	defer cancel()
 	var seat Seat
 	refusal := s.a.sendAway(protocol.CloseOverloaded, 0)
 	s.Await(func() { seat, refusal = s.a.lobby.Hello(ctx, s, r) }) // a join waits for what is stored of its room
-	s.seat = seat
+	s.reader.seat = seat
 	if seat != nil && refusal == nil {
 		return
 	}

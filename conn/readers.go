@@ -105,16 +105,19 @@ func (r *readers) back() {
 // read until it returns, but its reader is another's meanwhile. It is for [Lobby.Hello], which is called in such a wait
 // already, and [Seat.Receive] alone; within another Await it just runs f. False: [Config.MaxWaiting] wait already, and f did not run.
 func (s *Session) Await(f func()) bool {
-	if s.awaiting {
+	s.mu.Lock()
+	within := s.turn == awaiting
+	s.mu.Unlock()
+	if within {
 		f()
 		return true
 	}
 	if !s.a.readers.leave() {
 		return false
 	}
-	s.awaiting = true
+	s.pass(awaiting)
 	defer func() {
-		s.awaiting = false
+		s.pass(handling)
 		s.a.readers.back()
 	}()
 	f()

@@ -28,7 +28,7 @@ func TestConversation(t *testing.T) {
 	}
 	s.Close(protocol.Refusal{Code: protocol.CloseKicked})
 	s.Close(protocol.Refusal{Code: protocol.CloseAbuse}) // too late
-	if code, reason := closing(t, ws); code != 4004 || reason != `{"reason":"kicked"}` {
+	if code, reason := closeOf(t, ws); code != 4004 || reason != `{"reason":"kicked"}` {
 		t.Fatalf("closed with %d %s", code, reason)
 	}
 	n.running.Wait()
@@ -91,7 +91,7 @@ func TestBadFramesEndTheSession(t *testing.T) {
 				}
 				return
 			}
-			if code, reason := closing(t, ws); code != c.code || reason != c.reason {
+			if code, reason := closeOf(t, ws); code != c.code || reason != c.reason {
 				t.Fatalf("closed with %d %s", code, reason)
 			}
 			if n.running.Wait(); n.lobby.leaves() != 1 {
@@ -138,7 +138,7 @@ func TestHelloComesFirst(t *testing.T) {
 		if got := receive(t, ws)[0]; got.Ev != c.ev || got.ID != c.id || got.Code != 400 {
 			t.Errorf("%s: got %+v", c.frame, got)
 		}
-		if code, _ := closing(t, ws); code != 4002 {
+		if code, _ := closeOf(t, ws); code != 4002 {
 			t.Errorf("%s: closed with %d", c.frame, code)
 		}
 	}
@@ -156,7 +156,7 @@ func TestRefusedHelloIsAnsweredAndClosed(t *testing.T) {
 	if got := receive(t, ws)[0]; got.Ev != "ack" || got.ID != "1" || got.Code != 401 {
 		t.Errorf("answered with %+v", got)
 	}
-	code, reason := closing(t, ws)
+	code, reason := closeOf(t, ws)
 	if code != 4401 || strings.Contains(reason, "secret-token") {
 		t.Fatalf("closed with %d %s", code, reason)
 	}
@@ -196,7 +196,7 @@ func TestPanicInASeatEndsThatSessionAlone(t *testing.T) {
 	bad, _ := n.join(t)
 	good, _ := n.join(t)
 	send(t, bad, `{"op":"like","id":"a"}`)
-	if code, _ := closing(t, bad); code != 1011 {
+	if code, _ := closeOf(t, bad); code != 1011 {
 		t.Fatalf("closed with %d", code)
 	}
 	send(t, good, `{"op":"ping","id":"a"}`)

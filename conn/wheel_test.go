@@ -16,9 +16,9 @@ func (w *wheel) check(sessions int) error {
 	n := 0
 	for slot, s := range w.slots {
 		var prev *Session
-		for ; s != nil; prev, s = s, s.next {
-			if s.slot != int32(slot) || s.prev != prev {
-				return fmt.Errorf("a session of list %d is linked as one of %d", slot, s.slot)
+		for ; s != nil; prev, s = s, s.timer.next {
+			if s.timer.slot != int32(slot) || s.timer.prev != prev {
+				return fmt.Errorf("a session of list %d is linked as one of %d", slot, s.timer.slot)
 			}
 			n++
 		}
@@ -41,7 +41,7 @@ func TestWheelModel(t *testing.T) {
 		var in []*Session
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
-				s := &Session{a: a, slot: -1}
+				s := &Session{a: a, timer: timer{slot: -1}}
 				w.add(s, now+time.Duration(rapid.IntRange(0, 5000).Draw(t, "ms"))*time.Millisecond)
 				in = append(in, s)
 			},

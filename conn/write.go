@@ -2,12 +2,13 @@ package conn
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"syscall"
 	"time"
 
+	"liveroom/conn/frame"
+	"liveroom/conn/socket"
 	"liveroom/protocol"
 )
 
@@ -15,23 +16,32 @@ import (
 // 5.5.3).
 const maxUrgent = 16
 
+// wire is the part of a session that writes, guarded by its mutex.
+type wire struct {
+	fd     int          // for write(2); -1 when the conn has none, or not any more
+	count  *counters    // of what is sent; fixed
+	q      *queue       // nil: nothing waits, and what is sent goes straight to fd
+	held   frame.Events // that go with whatever is sent next
+	missed uint64       // danmaku left out so far
+}
+
 // queueOfLocked returns the session's queue and makes it if need be.
 func (s *Session) queueOfLocked() *queue {
-	if s.q == nil {
-		s.q = new(queue)
+	if s.wire.q == nil {
+		s.wire.q = new(queue)
 	}
-	return s.q
+	return s.wire.q
 }
 
 // directLocked tries to write a whole frame at once. It returns false when the socket has no descriptor; otherwise nothing
 // is left to do for the caller, since what the kernel did not take is queued. The wire must be idle.
 func (s *Session) directLocked(e entry) bool {
-	if s.fd < 0 {
+	if s.wire.fd < 0 {
 		return false
 	}
-	n, err := writeFD(s.fd, e.bytes)
+	n, err := socket.Write(s.wire.fd, e.bytes)
 	if n == e.size {
-		s.count.sent(&e)
+		s.wire.count.sent(&e)
 		return true
 	}
 	e.bytes = e.bytes[n:]
@@ -42,7 +52,7 @@ func (s *Session) directLocked(e entry) bool {
 // leftOverLocked keeps what the kernel did not take of a frame; it goes before anything else.
 func (s *Session) leftOverLocked(rest entry, err error) {
 	if err != nil && !errors.Is(err, syscall.EAGAIN) {
-		s.count.drop(&rest, dropClosed)
+		s.wire.count.drop(&rest, dropClosed)
 		s.failLocked()
 		return
 	}
@@ -50,12 +60,18 @@ func (s *Session) leftOverLocked(rest entry, err error) {
 	s.startLocked()
 }
 
-// urgentLocked sends a frame ahead of everything that is not begun.
+// urgent sends a frame ahead of everything that is not begun.
+func (s *Session) urgent(e entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.urgentLocked(e)
+}
+
 func (s *Session) urgentLocked(e entry) {
-	if s.closing || s.closed {
+	if s.stage >= closing {
 		return
 	}
-	if !s.writing && s.directLocked(e) {
+	if !s.writingLocked() && s.directLocked(e) {
 		return
 	}
 	q := s.queueOfLocked()
@@ -65,13 +81,16 @@ func (s *Session) urgentLocked(e entry) {
 	}
 }
 
+// writingLocked reports whether a writer goroutine owns the wire.
+func (s *Session) writingLocked() bool { return s.wire.q != nil && s.wire.q.writing }
+
 // startLocked starts the writer when there is something that it may write.
 func (s *Session) startLocked() {
-	if s.writing || s.closed || !s.q.waiting(s.opened || s.closing) {
+	q := s.wire.q
+	if s.stage == closed || q.writing || !q.waiting(s.stage != greeting) {
 		return
 	}
-	s.writing = true
-	q := s.q
+	q.writing = true
 	s.a.running.Go(func() { s.write(q) })
 }
 
@@ -97,16 +116,16 @@ func (s *Session) write(q *queue) {
 // step puts the next frames in flight. It returns false when the writer is to end, which it notes.
 func (s *Session) step(q *queue) bool {
 	s.mu.Lock()
-	if s.closed {
+	if s.stage == closed {
 		return s.endWriter(q)
 	}
 	if len(q.inflight) == 0 { // else: the rest of a frame that was begun
-		q.take(s.opened || s.closing)
+		q.take(s.stage != greeting)
 	}
-	if len(q.inflight) == 0 && q.lagging && s.opened {
+	if len(q.inflight) == 0 && q.lagging && s.stage == open {
 		s.catchUpLocked(q)
 	}
-	if s.closed || len(q.inflight) == 0 {
+	if s.stage == closed || len(q.inflight) == 0 {
 		return s.endWriter(q)
 	}
 	s.mu.Unlock()
@@ -128,17 +147,17 @@ func (s *Session) catchUpLocked(q *queue) {
 
 // endWriter ends the writer's turn and unlocks mu.
 func (s *Session) endWriter(q *queue) bool {
-	s.writing = false
+	q.writing = false
 	halfClose := false
-	switch {
-	case s.closed:
-		q.dropInflight(s.count)
-	case s.closing:
-		s.q = nil
+	switch s.stage {
+	case closed:
+		q.dropInflight(s.wire.count)
+	case closing, broken:
+		s.wire.q = nil
 		halfClose = s.partLocked()
 		s.wakeLocked()
-	case s.opened:
-		s.q = nil
+	case open:
+		s.wire.q = nil
 	}
 	s.mu.Unlock()
 	if c, ok := s.nc.(interface{ CloseWrite() error }); ok && halfClose {
@@ -151,42 +170,14 @@ func (s *Session) endWriter(q *queue) bool {
 func (s *Session) settle(q *queue, n int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q.landed(n, s.count)
+	q.landed(n, s.wire.count)
 	if err == nil {
 		return
 	}
-	s.writing = false
-	if errors.Is(err, os.ErrDeadlineExceeded) && !s.closing {
-		s.code = protocol.CloseSlowConsumer
+	q.writing = false
+	if errors.Is(err, os.ErrDeadlineExceeded) && s.stage < closing {
+		s.end.code = protocol.CloseSlowConsumer
 	}
-	q.dropInflight(s.count)
+	q.dropInflight(s.wire.count)
 	s.failLocked() // a frame may be cut off on the wire: nobody may begin another one before the abort
-}
-
-// checkLocked holds the flags to one another and to the queue.
-func (s *Session) checkLocked() error {
-	switch {
-	case s.closed:
-		return nil
-	case len(s.held) > maxHeldBytes:
-		return fmt.Errorf("holds %d bytes", len(s.held))
-	case len(s.held) > 0 && s.closing && !s.failed:
-		return errors.New("holds events behind a close frame")
-	case s.q == nil && s.writing:
-		return errors.New("a writer without a queue")
-	case s.q == nil:
-		return nil
-	}
-	if err := s.q.check(); err != nil {
-		return err
-	}
-	switch {
-	case s.q.waiting(s.opened || s.closing) && !s.writing:
-		return fmt.Errorf("frames wait and nobody writes them (opened %v, closing %v)", s.opened, s.closing)
-	case s.opened && s.q.lagging && !s.writing:
-		return errors.New("a lagging viewer without a writer")
-	case s.closing && len(s.q.data) > s.q.head:
-		return errors.New("broadcasts behind a close frame")
-	}
-	return nil
 }

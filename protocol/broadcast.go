@@ -144,7 +144,7 @@ func (b *Broadcast) EssentialDeflated() *Frame {
 
 // joinFrame writes the array of events; with classes given, only of essential ones. size is the payload's length.
 func joinFrame(events [][]byte, classes []Class, size int) *Frame {
-	out := appendHeader(make([]byte, 0, maxHeader+size), size)
+	out := AppendFrameHeader(make([]byte, 0, maxHeader+size), size)
 	h := len(out)
 	for i, e := range events {
 		if classes != nil && !classes[i].Essential() {

@@ -59,7 +59,7 @@ func Deflate(f *Frame) *Frame {
 	if len(small) > len(payload)-len(payload)/minDeflateGain {
 		return f
 	}
-	b := appendHeader(make([]byte, 0, maxHeader+len(small)), len(small))
+	b := AppendFrameHeader(make([]byte, 0, maxHeader+len(small)), len(small))
 	b[0] |= rsv1
 	h := len(b)
 	return &Frame{bytes: append(b, small...), header: h}

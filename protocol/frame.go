@@ -14,14 +14,14 @@ const maxHeader = 10
 
 // NewFrame copies payload behind a header. The payload must be valid UTF-8.
 func NewFrame(payload []byte) *Frame {
-	b := appendHeader(make([]byte, 0, maxHeader+len(payload)), len(payload))
+	b := AppendFrameHeader(make([]byte, 0, maxHeader+len(payload)), len(payload))
 	h := len(b)
 	return &Frame{bytes: append(b, payload...), header: h}
 }
 
 // NewEventFrame wraps one or several events, already joined by commas, into the array that a frame carries.
 func NewEventFrame(events []byte) *Frame {
-	b := appendHeader(make([]byte, 0, maxHeader+len(events)+2), len(events)+2)
+	b := AppendFrameHeader(make([]byte, 0, maxHeader+len(events)+2), len(events)+2)
 	h := len(b)
 	b = append(b, '[')
 	b = append(b, events...)
@@ -37,7 +37,8 @@ func (f *Frame) Payload() []byte { return f.bytes[f.header:] }
 // Len is the frame's size on the wire, in bytes.
 func (f *Frame) Len() int { return len(f.bytes) }
 
-func appendHeader(dst []byte, payload int) []byte {
+// AppendFrameHeader appends the header of an unmasked text frame with a payload of so many bytes.
+func AppendFrameHeader(dst []byte, payload int) []byte {
 	const finText = 0x80 | 0x1
 	switch {
 	case payload < 126:

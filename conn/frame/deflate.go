@@ -1,8 +1,14 @@
-package conn
+package frame
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"net/http"
 	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/flate"
 
 	"liveroom/protocol"
 )
@@ -10,14 +16,14 @@ import (
 // deflateExtension is the one extension that is negotiated (RFC 7692).
 const deflateExtension = "permessage-deflate"
 
-// acceptDeflate answers the offers of permessage-deflate in a handshake: with the value of Sec-WebSocket-Extensions for the
+// AcceptDeflate answers the offers of permessage-deflate in a handshake: with the value of Sec-WebSocket-Extensions for the
 // first one that can be met, "" when there is none. No context is ever taken over, in neither direction: one deflated frame
 // serves everybody, and no session keeps a window. coder's own negotiation is left off, since it would bring coder's own
 // compression with it.
 //
 // Safari offers permessage-deflate without parameters, Chromium with client_max_window_bits, Firefox without. The
 // x-webkit-deflate-frame of Safari before 13 is another extension and goes unanswered.
-func acceptDeflate(h http.Header) string {
+func AcceptDeflate(h http.Header) string {
 	for _, v := range h.Values("Sec-WebSocket-Extensions") {
 		for offer := range strings.SplitSeq(v, ",") {
 			if answer := meetOffer(offer); answer != "" {
@@ -81,29 +87,74 @@ func windowBits(v string) bool {
 	return false
 }
 
-// Deflates reports whether the client has negotiated permessage-deflate. It never changes.
-func (s *Session) Deflates() bool { return s.deflate }
+// deflateSlack is what a deflated message may be longer on the wire than the message itself, so that one of exactly the
+// limit passes which does not compress. Stored blocks cost five bytes each.
+const deflateSlack = 512
 
-// deflating counts the session among those that deflate, 1 or 0.
-func (s *Session) deflating() int64 {
-	if s.Deflates() {
-		return 1
-	}
-	return 0
+// inflater is a decompressor, which weighs 40 KiB, with its input. There are as many as messages are handled at a time: none
+// waits for the network.
+type inflater struct {
+	in bytes.Reader
+	r  io.ReadCloser
 }
 
-// full is the form of a broadcast that this viewer gets when it keeps up.
-func (s *Session) full(b *protocol.Broadcast) *protocol.Frame {
-	if s.deflate {
-		return b.FullDeflated()
+var inflaters = sync.Pool{New: func() any {
+	f := new(inflater)
+	f.r = flate.NewReader(&f.in)
+	return f
+}}
+
+// inflateTail ends the message for the decompressor: what every message leaves out, and a final empty block.
+const inflateTail = protocol.DeflateTail + "\x01\x00\x00\xff\xff"
+
+// errTooBig says that a message is larger than any request may be.
+var errTooBig = errors.New("larger than the limit")
+
+// Unpack inflates a message that came deflated. A fault is the code to close with.
+func (m *Message) Unpack() (fault protocol.CloseCode) {
+	if !m.deflated {
+		return 0
 	}
-	return b.Full()
+	text, err := inflate(m.Text, m.spare)
+	m.Text, m.spare, m.deflated = text, m.Text, false
+	switch err {
+	case nil:
+		return 0
+	case errTooBig:
+		return protocol.CloseTooBig
+	default:
+		return protocol.CloseProtocol
+	}
 }
 
-// essential is the form for a viewer who has fallen behind, nil when there is nothing in it.
-func (s *Session) essential(b *protocol.Broadcast) *protocol.Frame {
-	if s.deflate {
-		return b.EssentialDeflated()
+// inflate returns the message of which deflated is the compressed form, in out's array if it fits. It stops at the limit,
+// whatever else there may be.
+func inflate(deflated, out []byte) ([]byte, error) {
+	f := inflaters.Get().(*inflater)
+	defer func() {
+		f.in.Reset(nil) // the input is the caller's
+		inflaters.Put(f)
+	}()
+	f.in.Reset(append(deflated, inflateTail...))
+	if err := f.r.(flate.Resetter).Reset(&f.in, nil); err != nil {
+		return nil, err
 	}
-	return b.Essential()
+	if out = out[:0]; cap(out) == 0 {
+		out = make([]byte, 0, firstBytes)
+	}
+	for {
+		if len(out) == cap(out) {
+			out = append(out, 0)[:len(out)]
+		}
+		n, err := f.r.Read(out[len(out):min(cap(out), protocol.MaxRequestBytes+1)])
+		out = out[:len(out)+n]
+		switch {
+		case len(out) > protocol.MaxRequestBytes:
+			return out, errTooBig
+		case err == io.EOF:
+			return out, nil
+		case err != nil:
+			return out, err
+		}
+	}
 }

@@ -1,9 +1,10 @@
-package conn
+package frame
 
 import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/coder/websocket"
@@ -28,10 +30,10 @@ type heard struct {
 
 // readFrames is ours, fed with pieces of at most step bytes.
 func readFrames(stream []byte, deflate bool, step int) (h heard) {
-	in, c := inflow{deflate: deflate}, new(scratch)
+	in, m := Reader{Deflate: deflate}, new(Message)
 	for len(stream) > 0 {
 		piece := stream[:min(step, len(stream))]
-		n, whole, fault := in.next(piece, c)
+		n, whole, fault := in.Next(piece, m)
 		if h.code = fault; fault != 0 {
 			return h
 		}
@@ -39,38 +41,31 @@ func readFrames(stream []byte, deflate bool, step int) (h heard) {
 		if !whole {
 			continue
 		}
-		switch in.op() {
-		case opClose:
-			if h.code = closeFault(c.control); h.code == 0 {
+		switch in.Op() {
+		case OpClose:
+			if _, h.code = ParseClose(m.Control); h.code == 0 {
 				h.code = protocol.CloseNormal
 			}
 			return h
-		case opPing:
-			h.pings = append(h.pings, string(c.control))
+		case OpPing:
+			h.pings = append(h.pings, string(m.Control))
 		}
-		if in.control() {
-			c.control = c.control[:0]
+		if in.Control() {
+			m.Control = m.Control[:0]
 			continue
 		}
 		if in.open {
 			continue
 		}
-		message := c.buf
-		if in.deflated {
-			var err error
-			switch message, err = inflate(c.buf, nil); {
-			case err == errTooBig:
-				h.code = protocol.CloseTooBig
-				return h
-			case err != nil:
-				h.code, h.early = protocol.CloseProtocol, true
-				return h
-			}
+		wasDeflated := m.deflated
+		if h.code = m.Unpack(); h.code != 0 {
+			h.early = wasDeflated && h.code == protocol.CloseProtocol
+			return h
 		}
-		h.messages = append(h.messages, string(message))
-		c.buf = c.buf[:0]
+		h.messages = append(h.messages, string(m.Text))
+		m.Text = m.Text[:0]
 	}
-	h.early = in.part != partFirst && in.part != partPayload || in.open && in.deflated
+	h.early = in.part != partFirst && in.part != partPayload || in.open && m.deflated
 	return h
 }
 
@@ -140,16 +135,20 @@ func readCoder(t *testing.T, stream []byte, deflate bool) (h heard) {
 		}
 	}
 	for rest := c.written; len(rest) > 0; {
-		f, more, bad := parseFrame(rest)
-		if bad != nil || f == nil {
+		if len(rest) < 2 || rest[1] > maxControlPayload || len(rest) < 2+int(rest[1]) {
 			t.Fatalf("coder wrote % x", c.written)
 		}
-		rest = more
-		switch f.op {
-		case opPong:
-			h.pings = append(h.pings, string(f.payload))
-		case opClose:
-			if h.code = protocol.CloseCode(f.code()); websocket.CloseStatus(err) != -1 { // the peer's, echoed
+		op, payload := rest[0]&bitsOpcode, rest[2:2+rest[1]]
+		rest = rest[2+len(payload):]
+		switch op {
+		case OpPong:
+			h.pings = append(h.pings, string(payload))
+		case OpClose:
+			var code protocol.CloseCode
+			if len(payload) > 1 {
+				code = protocol.CloseCode(binary.BigEndian.Uint16(payload))
+			}
+			if h.code = code; websocket.CloseStatus(err) != -1 { // the peer's, echoed
 				h.code = protocol.CloseNormal
 			}
 		}
@@ -162,14 +161,15 @@ func readCoder(t *testing.T, stream []byte, deflate bool) (h heard) {
 
 // frameOf is a masked frame with any first byte.
 func frameOf(first byte, payload string) []byte {
-	f := masked(0, []byte(payload))
-	f[0] = first
-	at := len(f) - len(payload)
-	for i := range 4 {
-		f[at-4+i] = byte(0x11 * (i + 1))
+	f := []byte{first}
+	if n := len(payload); n < 126 {
+		f = append(f, 0x80|byte(n))
+	} else {
+		f = append(f, 0x80|126, byte(n>>8), byte(n))
 	}
+	f = append(f, 0x11, 0x22, 0x33, 0x44)
 	for i := range payload {
-		f[at+i] ^= byte(0x11 * (i&3 + 1))
+		f = append(f, payload[i]^byte(0x11*(i&3+1)))
 	}
 	return f
 }
@@ -238,7 +238,7 @@ func FuzzFrames(f *testing.F) {
 		f.Add(slices.Concat(c.frames...), uint8(3), false)
 		f.Add(slices.Concat(c.frames...), uint8(200), true)
 	}
-	f.Add(append(deflated([]byte(`{"op":"ping"}`), 6), masked(opText, pingOf(300, false))...), uint8(3), true)
+	f.Add(append(frameOf(0xc1, string(deflated(`{"op":"ping"}`))), frameOf(0x81, strings.Repeat("y", 300))...), uint8(3), true)
 	f.Add([]byte("\xc1\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00"), uint8(1), true)
 	f.Fuzz(func(t *testing.T, stream []byte, step uint8, deflate bool) {
 		got, want := readFrames(stream, deflate, max(int(step), 1)), readCoder(t, stream, deflate)

@@ -1,6 +1,6 @@
 //go:build unix
 
-package conn
+package socket
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// descriptor returns the number of a plain TCP socket, which Go keeps non-blocking, and guarded access to it; -1, nil for
+// Descriptor returns the number of a plain TCP socket, which Go keeps non-blocking, and guarded access to it; -1, nil for
 // any other connection. The caller must not use the number after it has closed nc.
-func descriptor(nc net.Conn) (int, syscall.RawConn) {
+func Descriptor(nc net.Conn) (int, syscall.RawConn) {
 	t, ok := nc.(*net.TCPConn)
 	if !ok {
 		return -1, nil
@@ -27,9 +27,9 @@ func descriptor(nc net.Conn) (int, syscall.RawConn) {
 	return fd, raw
 }
 
-// writeFD is one non-blocking write(2). It returns how much the kernel took, and EAGAIN when it took nothing because the
+// Write is one non-blocking write(2). It returns how much the kernel took, and EAGAIN when it took nothing because the
 // socket is full. Go's own net.Conn.Write costs about twice as much here, for the poller's locks.
-func writeFD(fd int, p []byte) (int, error) {
+func Write(fd int, p []byte) (int, error) {
 	for {
 		n, err := syscall.Write(fd, p)
 		if n >= 0 && err == nil {
@@ -41,8 +41,8 @@ func writeFD(fd int, p []byte) (int, error) {
 	}
 }
 
-// readFD is one non-blocking read(2). Like io.Reader, it returns io.EOF at the end of the stream.
-func readFD(fd int, p []byte) (int, error) {
+// read is one non-blocking read(2). Like io.Reader, it returns io.EOF at the end of the stream.
+func read(fd int, p []byte) (int, error) {
 	for {
 		n, err := syscall.Read(fd, p)
 		switch {
@@ -56,12 +56,12 @@ func readFD(fd int, p []byte) (int, error) {
 	}
 }
 
-// readable reports whether a read would not wait.
-func readable(fd uintptr) bool {
+// Readable reports whether a read would not wait.
+func Readable(fd uintptr) bool {
 	var b [1]byte
 	_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK)
 	return !errors.Is(err, syscall.EAGAIN)
 }
 
-// shutdownFD ends our half of the connection.
-func shutdownFD(fd int) { _ = syscall.Shutdown(fd, syscall.SHUT_WR) }
+// CloseWrite ends our half of the connection.
+func CloseWrite(fd int) { _ = syscall.Shutdown(fd, syscall.SHUT_WR) }

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package conn
-
-func limitUnsent(int, int) {}
