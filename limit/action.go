@@ -50,7 +50,9 @@ func ParseAction(name string) (Action, bool) {
 type Scope uint8
 
 // The scopes. ScopeIP is one address (/32) or one IPv6 subscriber (/64),
-// ScopeNet the network around it (/24 and /48), ScopeKey one API key.
+// ScopeNet the network around it (/24 and /48), ScopeKey one API key,
+// ScopeNetRoom what one network has of one room. The last stands where no
+// recording of before means another scope by its number.
 const (
 	ScopeConn Scope = iota
 	ScopeKey
@@ -60,11 +62,12 @@ const (
 	ScopeNet
 	ScopeRoom
 	ScopeGlobal
+	ScopeNetRoom
 
 	scopeCount
 )
 
-var scopeNames = [scopeCount]string{"conn", "key", "user", "user_room", "ip", "net", "room", "global"}
+var scopeNames = [scopeCount]string{"conn", "key", "user", "user_room", "ip", "net", "room", "global", "net_room"}
 
 // String returns the name that rules, answers and metrics use.
 func (s Scope) String() string { return nameOf(scopeNames[:], int(s)) }

@@ -58,7 +58,7 @@ func NewCluster(cfg ClusterConfig) (*Cluster, error) {
 // is called before the first decision, with at most one Cluster.
 func (g *Gate) Share(c *Cluster) {
 	g.cluster = c
-	g.current.Load().shared = ^uint8(0)
+	g.current.Load().shared = ^uint16(0)
 }
 
 // lane returns the way to the shard that has a key.

@@ -154,7 +154,7 @@ func defaultRules(rules []*rule, classes []string) []*rule {
 				slices.Contains(r.spec.Action, action.String())
 		})
 	}
-	everywhere := []Scope{ScopeConn, ScopeKey, ScopeUser, ScopeUserRoom, ScopeIP, ScopeNet, ScopeRoom, ScopeGlobal}
+	everywhere := []Scope{ScopeConn, ScopeKey, ScopeUser, ScopeUserRoom, ScopeIP, ScopeNet, ScopeRoom, ScopeGlobal, ScopeNetRoom}
 	var open StringList
 	for action := range API {
 		if !covered(action, everywhere...) {

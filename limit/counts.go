@@ -92,7 +92,7 @@ type tally struct {
 
 const tallyShards = 8
 
-func (t *tally) allowed(first *Subject, scopes uint8) {
+func (t *tally) allowed(first *Subject, scopes uint16) {
 	shard := uintptr(unsafe.Pointer(first)) >> 7 % tallyShards
 	t.shards[shard][scopes].Add(1)
 }

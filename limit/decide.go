@@ -13,9 +13,9 @@ func (g *Gate) Decide(now Instant, q *Request, subjects ...*Subject) (d Decision
 		d.Verdict = Invalid
 		return
 	}
-	scopes := uint8(0)
+	scopes := uint16(0)
 	for _, s := range subjects {
-		bit := uint8(1) << s.Scope
+		bit := uint16(1) << s.Scope
 		if scopes >= bit {
 			g.decideSorted(now, q, subjects, &d)
 			return
@@ -29,7 +29,7 @@ func (g *Gate) Decide(now Instant, q *Request, subjects ...*Subject) (d Decision
 // decideSorted brings the subjects into the order of their locks.
 func (g *Gate) decideSorted(now Instant, q *Request, subjects []*Subject, d *Decision) {
 	var byScope, sorted [scopeCount]*Subject
-	scopes := uint8(0)
+	scopes := uint16(0)
 	for _, s := range subjects {
 		if byScope[s.Scope] != nil {
 			panic("limit: two subjects of scope " + s.Scope.String() + " in one decision")
@@ -49,7 +49,7 @@ func (g *Gate) decideSorted(now Instant, q *Request, subjects []*Subject, d *Dec
 
 // decide locks the subjects, which are in the order of their scopes. The
 // answer is written in place: copying a Decision would cost more than a bucket.
-func (g *Gate) decide(now Instant, q *Request, subjects []*Subject, scopes uint8, d *Decision) {
+func (g *Gate) decide(now Instant, q *Request, subjects []*Subject, scopes uint16, d *Decision) {
 	gen := g.lock(now, subjects)
 	d.At = now
 	l := gen.rules.lists(q)
@@ -104,7 +104,7 @@ func unlock(subjects []*Subject) {
 
 // decidePlain is trial for the usual case: plain rules alone, which refuse or
 // allow and look at nothing in the request. It saves a third of the time.
-func (gen *generation) decidePlain(l *lists, now Instant, class uint8, subjects []*Subject, scopes uint8, d *Decision) {
+func (gen *generation) decidePlain(l *lists, now Instant, class uint8, subjects []*Subject, scopes uint16, d *Decision) {
 	var decider *rule
 	var left, unit int64
 	var wait time.Duration

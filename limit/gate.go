@@ -30,7 +30,7 @@ type generation struct {
 	since   Instant
 	tallies []*tally // by lists.id
 	// shared is all ones when other nodes are to be asked, else 0.
-	shared uint8
+	shared uint16
 	next   atomic.Pointer[generation]
 }
 

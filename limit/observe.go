@@ -9,7 +9,7 @@ type Observed struct {
 	Request  Request
 	Decision Decision
 	// Scopes has bit 1<<Scope set for each subject that was asked.
-	Scopes uint8
+	Scopes uint16
 	// Conn tells live connections apart; it is 0 when none was asked. It may
 	// come back for another connection once this one is gone.
 	Conn uintptr
@@ -33,7 +33,7 @@ func (g *Gate) Observe(o Observer) {
 	g.observer.Store(&o)
 }
 
-func tell(o Observer, now Instant, q *Request, subjects []*Subject, scopes uint8, d *Decision) {
+func tell(o Observer, now Instant, q *Request, subjects []*Subject, scopes uint16, d *Decision) {
 	seen := Observed{Now: now, Request: *q, Decision: *d, Scopes: scopes}
 	if len(subjects) > 0 && subjects[0].Scope == ScopeConn {
 		seen.Conn = uintptr(unsafe.Pointer(subjects[0]))

@@ -35,10 +35,10 @@ type lists struct {
 	id int
 	// special is the bit set of scopes with a rule that is not plain, or
 	// with rules of unequal rank.
-	special uint8
+	special uint16
 	// shared is the bit set of scopes to be asked with the other nodes in mind:
 	// with a rule of cluster: true.
-	shared uint8
+	shared uint16
 }
 
 // list is sorted by specificity, priority and name.

@@ -20,6 +20,11 @@ func sharedID(scope Scope, q *Request) string {
 		id = escapeKey(q.Room)
 	case ScopeKey:
 		id = escapeKey(q.Key)
+	case ScopeNetRoom:
+		if !q.Addr.IsValid() || q.Room == "" {
+			return ""
+		}
+		id = NetPrefix(q.Addr).String() + "/" + escapeKey(q.Room)
 	case ScopeIP, ScopeNet:
 		if !q.Addr.IsValid() {
 			return ""

@@ -47,6 +47,9 @@ func TestSharedKeys(t *testing.T) {
 		{ScopeIP, Request{}, ""},
 		{ScopeIP, Request{Addr: netip.MustParseAddr("::ffff:10.1.2.3")}, "ip:10.1.2.3/32"},
 		{ScopeNet, Request{Addr: netip.MustParseAddr("2001:db8:1:2::3")}, "net:2001:db8:1::/48"},
+		{ScopeNetRoom, Request{Addr: netip.MustParseAddr("10.1.2.3")}, ""},
+		{ScopeNetRoom, Request{Room: "r"}, ""},
+		{ScopeNetRoom, Request{Addr: netip.MustParseAddr("10.1.2.3"), Room: "r/x"}, "net_room:10.1.2.0/24/r%2Fx"},
 		{ScopeKey, Request{Key: "k"}, "key:k"},
 		{ScopeGlobal, Request{}, "global"},
 	} {

@@ -36,7 +36,7 @@ type trial struct {
 	delay   time.Duration // that a queue imposes
 }
 
-func (t *trial) run(q *Request, subjects []*Subject, scopes uint8) {
+func (t *trial) run(q *Request, subjects []*Subject, scopes uint16) {
 	var a answer
 	for _, s := range subjects {
 		l := &t.lists.of[s.Scope]

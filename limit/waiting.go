@@ -17,7 +17,7 @@ func (t *trial) miss(p *lease, need, least int64) {
 // decideShared decides where rules hold over all nodes; it has the subjects'
 // locks and gives them up. What everything in memory would allow, and only
 // that, waits for the store.
-func (g *Gate) decideShared(gen *generation, l *lists, now Instant, q *Request, subjects []*Subject, scopes uint8, d *Decision) {
+func (g *Gate) decideShared(gen *generation, l *lists, now Instant, q *Request, subjects []*Subject, scopes uint16, d *Decision) {
 	c := g.cluster
 	t := trial{tally: gen.tallies[l.id], lists: l, now: now, first: now, class: gen.rules.class(q.Role), simple: true, counted: q.Cost}
 	for _, s := range subjects {
@@ -39,7 +39,7 @@ func (g *Gate) decideShared(gen *generation, l *lists, now Instant, q *Request, 
 
 // decideWaiting asks again whenever the store has answered, until nothing is
 // lacking or the budget is used up.
-func (g *Gate) decideWaiting(t *trial, now Instant, q *Request, subjects []*Subject, scopes uint8, d *Decision) {
+func (g *Gate) decideWaiting(t *trial, now Instant, q *Request, subjects []*Subject, scopes uint16, d *Decision) {
 	c := g.cluster
 	began := c.cfg.Clock()
 	budget := c.budget()

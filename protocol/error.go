@@ -11,7 +11,7 @@ import (
 // unknown Go error becomes [ReasonInternal] on the wire and full detail in the log.
 type Error struct {
 	Reason     Reason
-	Scope      string        // of a limit: conn, user, user_room, room, ip, global, key
+	Scope      string        // of a limit: conn, user, user_room, room, ip, net, net_room, global, key
 	Rule       string        // of a limit: the rule's name
 	RetryAfter time.Duration // 0: no time is known
 	Outcome    Outcome       // of a gift

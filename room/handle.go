@@ -175,22 +175,28 @@ func sanctionedFor(reason protocol.Reason, left int64) *protocol.Error {
 func (r *Room) ask(now limit.Instant, by *Speaker, a limit.Action, cost int64) limit.Decision {
 	q := r.request(by, a, cost)
 	var all [mostSubjects]*limit.Subject
-	return r.hub.gate.Decide(now, &q, r.subjects(all[:0], by, a)...)
+	asked, share := r.subjects(all[:0], now, by, a)
+	d := r.hub.gate.Decide(now, &q, asked...)
+	r.shares.release(share)
+	return d
 }
 
 // release gives back the slots that rules of concurrency gave at the instant asked.
 func (r *Room) release(asked limit.Instant, by *Speaker, a limit.Action, cost int64) {
 	q := r.request(by, a, cost)
 	var all [mostSubjects]*limit.Subject
-	r.hub.gate.Release(asked, &q, r.subjects(all[:0], by, a)...)
+	paid, share := r.subjects(all[:0], asked, by, a)
+	r.hub.gate.Release(asked, &q, paid...)
+	r.shares.release(share)
 }
 
 // mostSubjects is one of each scope that a room asks.
-const mostSubjects = 7
+const mostSubjects = 8
 
 // subjects appends who and what pays for a message, in the order of scopes. Those that many share are left out while no
 // rule asks them, since each is a lock for all; but for a join, whose members are counted whatever the rules.
-func (r *Room) subjects(all []*limit.Subject, by *Speaker, a limit.Action) []*limit.Subject {
+// The network's share of the room, if any is asked, is to be released.
+func (r *Room) subjects(all []*limit.Subject, now limit.Instant, by *Speaker, a limit.Action) ([]*limit.Subject, *limit.Entry) {
 	if by.conn != nil {
 		all = append(all, by.conn)
 	}
@@ -205,7 +211,11 @@ func (r *Room) subjects(all []*limit.Subject, by *Speaker, a limit.Action) []*li
 	if a.Lasts() || rules.Asks(a, limit.ScopeGlobal) {
 		all = append(all, &r.hub.global)
 	}
-	return all
+	if len(by.networks) == 0 || !rules.Asks(a, limit.ScopeNetRoom) {
+		return all, nil
+	}
+	s, share := r.shares.of(now, by.addr)
+	return append(all, s), share
 }
 
 func (r *Room) request(by *Speaker, a limit.Action, cost int64) limit.Request {

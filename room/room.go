@@ -15,6 +15,7 @@ type Room struct {
 	id      string
 	hub     *Hub
 	subject limit.Subject
+	shares  *shares
 	ready   chan struct{} // closed once opening has ended
 	gone    chan struct{} // closed once the room is closed for good
 	wake    chan struct{} // one element: makes the runner look again
@@ -47,8 +48,8 @@ type Room struct {
 func newRoom(h *Hub, id string) *Room {
 	r := &Room{
 		id: id, hub: h,
-		subject: limit.Subject{Scope: limit.ScopeRoom},
-		ready:   make(chan struct{}), gone: make(chan struct{}), wake: make(chan struct{}, 1),
+		subject: limit.Subject{Scope: limit.ScopeRoom}, shares: newShares(),
+		ready: make(chan struct{}), gone: make(chan struct{}), wake: make(chan struct{}, 1),
 		history:  history{most: h.cfg.HistoryCount},
 		audience: audience{most: shardMax},
 	}

@@ -141,10 +141,17 @@ func (a *API) checkLimits(w http.ResponseWriter, r *http.Request, _ call) {
 		if req.Audience == 0 && q.Room != "" {
 			req.Audience = a.audience(q.Room)
 		}
-		d = a.gate.Decide(now, &req, sorted(own, others)...)
-		if req.Action.Lasts() && d.Verdict != limit.Reject { // nobody tells when what was asked for is gone
-			a.gate.Release(now, &req, sorted(own, others)...)
+		decide := func(all []*limit.Subject) {
+			d = a.gate.Decide(now, &req, all...)
+			if req.Action.Lasts() && d.Verdict != limit.Reject { // nobody tells when what was asked for is gone
+				a.gate.Release(now, &req, all...)
+			}
 		}
+		if q.Room == "" || !req.Addr.IsValid() {
+			decide(sorted(own, others))
+			return
+		}
+		a.hub.Share(q.Room, req.Addr, func(s *limit.Subject) { decide(append(sorted(own, others), s)) })
 	})
 	switch {
 	case err != nil:
@@ -217,8 +224,15 @@ func (a *API) explainLimits(w http.ResponseWriter, r *http.Request, _ call) {
 		Version uint64     `json:"version"`
 		Rules   []standing `json:"rules"`
 	}{a.book.Current().Version, []standing{}}
-	for _, s := range a.gate.Explain(now, &req, sorted(subjects, others)...) {
-		out.Rules = append(out.Rules, standingOf(s))
+	explain := func(all []*limit.Subject) {
+		for _, s := range a.gate.Explain(now, &req, all...) {
+			out.Rules = append(out.Rules, standingOf(s))
+		}
+	}
+	if q.Room == "" || !req.Addr.IsValid() {
+		explain(sorted(subjects, others))
+	} else {
+		a.hub.Share(q.Room, req.Addr, func(s *limit.Subject) { explain(append(sorted(subjects, others), s)) })
 	}
 	a.write(w, r, out)
 }

@@ -79,6 +79,9 @@ var askable = map[string][]string{
 	limit.Connect.String(): {limit.ScopeIP.String(), limit.ScopeNet.String()},
 }
 
+// shared lists the actions of which a network has its share in each room: those of somebody who is in it.
+var shared = []string{limit.Danmaku.String(), limit.Gift.String(), limit.Like.String()}
+
 // unpaced lists the actions that this server answers at once, so that a leaky bucket would pace nothing.
 var unpaced = []string{limit.Frame.String(), limit.Connect.String(), limit.Join.String()}
 
@@ -97,6 +100,9 @@ func checkAskable(rules []limit.Rule) limit.Faults {
 		for _, action := range r.Action {
 			if scopes, few := askable[action]; few && !slices.Contains(scopes, r.Scope) {
 				fault("scope", "%q is never asked about %s; want %s", r.Scope, action, strings.Join(scopes, " or "))
+			}
+			if _, few := askable[action]; !few && r.Scope == limit.ScopeNetRoom.String() && !slices.Contains(shared, action) {
+				fault("scope", "%q is never asked about %s, only about %s", r.Scope, action, strings.Join(shared, ", "))
 			}
 			if action == limit.Frame.String() && r.Algorithm == "concurrency" {
 				fault("algorithm", "a frame is over at once, slots would bound nothing; take token_bucket")

@@ -41,7 +41,7 @@ type kind struct {
 	Role    string
 	Route   string
 	Action  limit.Action
-	Scopes  uint8 // bit 1<<limit.Scope
+	Scopes  uint8 // bit 1<<limit.Scope; a room's networks are not replayed
 	Unnamed bool  // the gate was not told the user
 }
 

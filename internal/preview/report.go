@@ -206,7 +206,7 @@ func unjudged(sets ...*limit.Rules) []string {
 	for _, set := range sets {
 		for _, rule := range set.All() {
 			switch scope, _ := limit.ParseScope(rule.Scope); {
-			case scope == limit.ScopeIP, scope == limit.ScopeNet, scope == limit.ScopeKey, rule.Algorithm == "concurrency":
+			case scope == limit.ScopeIP, scope == limit.ScopeNet, scope == limit.ScopeNetRoom, scope == limit.ScopeKey, rule.Algorithm == "concurrency":
 				names = append(names, rule.Name)
 			}
 		}

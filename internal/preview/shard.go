@@ -203,7 +203,7 @@ func (s *shard) kindLocked(o *limit.Observed) uint32 {
 		}
 	}
 	fresh := counted{live: true, seen: o.Now, kind: kind{
-		Role: q.Role, Route: q.Route, Action: q.Action, Scopes: o.Scopes, Unnamed: q.User == "",
+		Role: q.Role, Route: q.Route, Action: q.Action, Scopes: uint8(o.Scopes), Unnamed: q.User == "",
 	}}
 	cost := fresh.bytes()
 	if at == nil {
@@ -225,7 +225,7 @@ func (s *shard) kindLocked(o *limit.Observed) uint32 {
 
 func (k *counted) is(o *limit.Observed) bool {
 	q := &o.Request
-	return k.Action == q.Action && k.Scopes == o.Scopes && k.Unnamed == (q.User == "") && k.Role == q.Role && k.Route == q.Route
+	return k.Action == q.Action && k.Scopes == uint8(o.Scopes) && k.Unnamed == (q.User == "") && k.Role == q.Role && k.Route == q.Route
 }
 
 // take puts v in a free place of items, or at their end.

@@ -44,7 +44,7 @@ export const REASONS = {
   folded: 202,
 };
 
-export const SCOPES = ["conn", "user", "user_room", "room", "ip", "global", "key"];
+export const SCOPES = ["conn", "user", "user_room", "room", "ip", "net", "net_room", "global", "key"];
 
 /** What a 503 on a gift means: nothing happened, or nobody knows (send the same id again). */
 export const OUTCOMES = ["refused", "unknown"];

@@ -1,6 +1,6 @@
 // A refusal in words: who is limited, why, and for how long.
 
-const RATE_SCOPES = ["conn", "user", "user_room", "room", "ip", "global"];
+const RATE_SCOPES = ["conn", "user", "user_room", "room", "ip", "net", "net_room", "global"];
 
 /**
  * The reason of an answer (ack, HTTP error) as a sentence without its end. `to`

@@ -3,7 +3,7 @@
 export const ACTIONS = ["danmaku", "gift", "like", "join", "connect", "frame", "api"];
 /** Slots of these are those who are there: one count, however many. */
 export const LASTING = ["join", "connect"];
-export const SCOPES = ["conn", "user", "user_room", "room", "ip", "net", "key", "global"];
+export const SCOPES = ["conn", "user", "user_room", "room", "ip", "net", "net_room", "key", "global"];
 export const ALGORITHMS = ["token_bucket", "leaky_bucket", "fixed_window", "sliding_window", "sliding_log", "concurrency"];
 export const WINDOWS = ["fixed_window", "sliding_window", "sliding_log"];
 export const COSTS = ["1", "value", "count"];
