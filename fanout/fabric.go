@@ -181,6 +181,7 @@ func (f *Fabric) run(opening context.Context) error {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	f.ctx, f.stop = ctx, stop
+	f.changed.Store(int64(time.Since(f.roads.began))) // nothing was sent over the roads while this node opened
 	f.running.Store(true)
 	f.setConnected()
 	f.loops.Go(func() { f.announceLoop(ctx) })

@@ -170,3 +170,23 @@ func TestForbiddenByAReload(t *testing.T) {
 	reload(denied{})
 	heardAgain("heard again")
 }
+
+// A node that took long to open has said nothing yet, so silence proves nothing.
+func TestASlowOpeningForbidsNothing(t *testing.T) {
+	s := natsServer(t)
+	p := newProxy(t, s.ClientURL())
+	cfg := nodeConfig(s, "n1")
+	cfg.URLs, cfg.ProbeTimeout, cfg.ProbeEvery = []string{p.url()}, time.Second, 100*time.Millisecond
+	p.hold()
+	slow := time.AfterFunc(cfg.ProbeTimeout*5/4, p.release)
+	defer slow.Stop()
+	f := open(t, cfg)
+	for _, name := range []roadName{roadDanmaku, roadControl} {
+		eventually(t, "the probe is heard", func() bool { return f.roads.of(name).back.Load() > 0 })
+	}
+	f.roads.told.Lock()
+	defer f.roads.told.Unlock()
+	if !f.roads.last.IsZero() {
+		t.Error("a road was called forbidden")
+	}
+}
