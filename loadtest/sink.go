@@ -289,7 +289,7 @@ func (k *sink) giftAnswer(s *session, n int, what outcome, event []byte) {
 	case busy:
 		if string(text(event, keyOutcome)) == "unknown" {
 			wait, _ := number(event, keyRetryAfter)
-			k.trial.again.add(n, k.now.Add(time.Duration(wait)*time.Millisecond))
+			k.trial.gifts.retry(n, k.now.Add(time.Duration(wait)*time.Millisecond))
 		}
 	}
 }

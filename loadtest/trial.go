@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,7 +71,6 @@ type trial struct {
 	heard []atomic.Int64
 
 	gifts giftBook
-	again retries
 }
 
 // newTrial lays out attempts; those due before warm are not measured.
@@ -117,15 +117,22 @@ func (t *trial) measured(k int) bool { return k >= t.from }
 // dueAt is the instant at which attempt k should be sent.
 func (t *trial) dueAt(k int) time.Time { return t.start.Add(time.Duration(t.due[k])) }
 
-// giftBook knows which stored gift was which attempt.
+// giftBook knows which stored gift was which attempt, and which ones must be sent again under the same id, since the server
+// did not know what became of them.
 type giftBook struct {
 	mu     sync.Mutex
-	stored map[uint64]storedGift // by seq
+	stored map[uint64]storedGift // by seq; guarded by mu
+	again  []retry               // guarded by mu
 }
 
 type storedGift struct {
 	attempt int
 	room    uint16
+}
+
+type retry struct {
+	attempt int
+	at      time.Time
 }
 
 // store notes that attempt k became seq in room.
@@ -145,41 +152,24 @@ func (b *giftBook) find(seq uint64) int {
 	return -1
 }
 
-// retries are gifts whose outcome the server did not know: they must be sent again under the same id.
-type retries struct {
-	mu   sync.Mutex
-	list []retry
+// retry notes that attempt k must be sent again.
+func (b *giftBook) retry(k int, at time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.again = append(b.again, retry{k, at})
 }
 
-type retry struct {
-	attempt int
-	at      time.Time
-}
-
-func (r *retries) add(k int, at time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.list = append(r.list, retry{k, at})
-}
-
-// ready takes out one that is due, -1 for none.
-func (r *retries) ready(now time.Time) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i, x := range r.list {
-		if !x.at.After(now) {
-			r.list = append(r.list[:i], r.list[i+1:]...)
-			return x.attempt
-		}
+// ready takes out one whose time has come, -1 for none; left is how many wait then.
+func (b *giftBook) ready(now time.Time) (attempt, left int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := slices.IndexFunc(b.again, func(r retry) bool { return !r.at.After(now) })
+	if i < 0 {
+		return -1, len(b.again)
 	}
-	return -1
-}
-
-// empty reports whether nothing waits to be sent again.
-func (r *retries) empty() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.list) == 0
+	attempt = b.again[i].attempt
+	b.again = slices.Delete(b.again, i, i+1)
+	return attempt, len(b.again)
 }
 
 // speaker sends a trial's attempts on time, whatever the server does: one goroutine, no waiting for answers.
@@ -263,20 +253,22 @@ func (s *speaker) encode(k int) []byte {
 	}
 }
 
-// repeat sends again the gifts whose outcome the server did not know, when their time has come.
-func (s *speaker) repeat() {
+// repeat sends again the gifts whose outcome the server did not know, when their time has come, and reports whether more wait.
+func (s *speaker) repeat() (more bool) {
 	now := time.Now()
-	for k := s.trial.again.ready(now); k >= 0; k = s.trial.again.ready(now) {
+	k, left := s.trial.gifts.ready(now)
+	for ; k >= 0; k, left = s.trial.gifts.ready(now) {
 		s.attempt(k)
 	}
+	return left > 0
 }
 
 // await waits until everything is answered and nothing moves any more, or until ctx's end.
 func (s *speaker) await(ctx context.Context, moved func() bool) {
 	const settled = 500 * time.Millisecond
 	for quiet := time.Now(); time.Since(quiet) < settled; {
-		s.repeat()
-		if moved() || s.open() || !s.trial.again.empty() {
+		more := s.repeat()
+		if moved() || s.open() || more {
 			quiet = time.Now()
 		}
 		if waitFor(ctx, 20*time.Millisecond) != nil {
