@@ -16,7 +16,7 @@ const numStripes = 16
 // are made when they are asked for. Safe for concurrent use.
 type Metrics struct {
 	stripes   [numStripes]counters
-	turn      atomic.Uint32
+	dealt     atomic.Uint32 // stripes
 	sessions  atomic.Int64
 	deflating atomic.Int64    // of sessions
 	closes    []atomic.Uint64 // in the order of closeLabels
@@ -55,7 +55,7 @@ func newMetrics() *Metrics {
 func (m *Metrics) Shed(c protocol.Class) { m.stripes[0].dropped[c][dropOverload].Add(1) }
 
 // stripe hands a session its counters.
-func (m *Metrics) stripe() *counters { return &m.stripes[m.turn.Add(1)%numStripes] }
+func (m *Metrics) stripe() *counters { return &m.stripes[m.dealt.Add(1)%numStripes] }
 
 // closed counts the end of a session; 0 means that no close frame was seen.
 func (m *Metrics) closed(code protocol.CloseCode) {

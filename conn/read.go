@@ -69,7 +69,7 @@ func (c *scratch) release() {
 	}
 }
 
-// run is a turn of the session: from the upgrade, or from the end of a rest, to the next rest or to the end of the socket.
+// run reads for the session: from the upgrade, or from the end of a rest, to the next rest or to the end of the socket.
 func (s *Session) run() {
 	in := intakes.Get().(*intake)
 	defer intakes.Put(in)

@@ -9,7 +9,7 @@ import (
 // would grow its stack anew each time, which costs more than the reading. There are as many as sessions have input at a
 // time, since a seat may take its time; of those only a few wait for more.
 //
-// A turn that waits for something else than its peer is not counted among them, see [Session.Await]. Input that comes when
+// A session that waits for something else than its peer is not counted among them, see [Session.Await]. Input that comes when
 // [Config.MaxReaders] are at work stays in the kernel until one has finished: a burst costs a bounded
 // number of stacks and buffers, and past that its senders wait.
 type readers struct {
@@ -17,7 +17,7 @@ type readers struct {
 	done <-chan struct{} // closed when they are to end; fixed
 	most int             // at work because of input; fixed
 	rest int             // that wait; fixed
-	away int             // sessions whose turn waits for something else than their peer, at most; fixed
+	away int             // sessions that wait for something else than their peer, at most; fixed
 	live sync.WaitGroup
 
 	mu sync.Mutex // a leaf
@@ -35,7 +35,7 @@ func newReaders(most, away int, done <-chan struct{}) *readers {
 	return r
 }
 
-// read has a session's turn done. It does not wait, and may start one beyond the bound, for a session that is to end.
+// read gives a session a reader. It does not wait, and may start one beyond the bound, for a session that is to end.
 func (r *readers) read(s *Session) {
 	r.mu.Lock()
 	r.working++
@@ -64,7 +64,7 @@ func (r *readers) run(s *Session) {
 	}
 }
 
-// finished ends a turn. It reports whether its reader may wait for another.
+// finished ends the reading for one session. It reports whether its reader may wait for another.
 func (r *readers) finished() (rest bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,7 +81,7 @@ func (r *readers) freeLocked() {
 	}
 }
 
-// leave gives a place among those that work back, for a turn that is about to wait. False: too many wait.
+// leave gives a place among those that work back, for a session that is about to wait. False: too many wait.
 func (r *readers) leave() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,7 +93,7 @@ func (r *readers) leave() bool {
 	return true
 }
 
-// back ends the wait. It may be one beyond the bound for a moment, since its turn must end.
+// back ends the wait. It may be one beyond the bound for a moment, since what was begun must end.
 func (r *readers) back() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,7 +101,7 @@ func (r *readers) back() {
 	r.working++
 }
 
-// Await runs f, which waits for something else than the peer: a store, or a message's turn. Nothing of the session's input is
+// Await runs f, which waits for something else than the peer: a store, or a pace. Nothing of the session's input is
 // read until it returns, but its reader is another's meanwhile. It is for [Lobby.Hello], which is called in such a wait
 // already, and [Seat.Receive] alone; within another Await it just runs f. False: [Config.MaxWaiting] wait already, and f did not run.
 func (s *Session) Await(f func()) bool {

@@ -79,7 +79,7 @@ func (w *wheel) advance(now time.Duration) {
 		}
 		w.at++
 		slot := int32(w.at % wheelSlots)
-		// A session that goes back into this very list is due a whole turn later, so take the list as it is now.
+		// A session that goes back into this very list is due a whole round later, so take the list as it is now.
 		last := w.slots[slot]
 		w.slots[slot] = nil
 		for s := last; s != nil; {
@@ -214,7 +214,7 @@ func (s *Session) beatAt(now time.Duration) (next time.Duration) {
 func (a *Acceptor) lastVisit(until time.Duration) time.Duration { return until - a.wheel.step + 1 }
 
 // sweepStep is how exact the sweeper's deadlines are: a small part of the shortest. The wheel still spans the longest of usual
-// settings in one turn.
+// settings in one round.
 func (c *Config) sweepStep() time.Duration {
 	return max(min(c.HelloTimeout, c.Heartbeat, c.PongTimeout, c.MessageTimeout, c.CloseTimeout)/32, time.Millisecond)
 }

@@ -145,7 +145,7 @@ func (s *Session) catchUpLocked(q *queue) {
 	q.inflight = append(q.inflight, e)
 }
 
-// endWriter ends the writer's turn and unlocks mu.
+// endWriter ends the writer and unlocks mu.
 func (s *Session) endWriter(q *queue) bool {
 	q.writing = false
 	halfClose := false

@@ -184,9 +184,9 @@ func (f *Reader) payload(p []byte, m *Message) {
 	for i := range fresh {
 		fresh[i] ^= f.mask[i&3]
 	}
-	mask, turn := f.mask, len(p)
+	mask, by := f.mask, len(p)
 	for i := range f.mask {
-		f.mask[i] = mask[(i+turn)&3]
+		f.mask[i] = mask[(i+by)&3]
 	}
 }
 
