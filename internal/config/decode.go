@@ -1,13 +1,15 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v4"
 
 	"liveroom/protocol"
 )
@@ -111,7 +113,9 @@ func decodeGifts(p *[]protocol.CatalogueGift, v any) error {
 		text = string(b)
 	}
 	var gifts []protocol.CatalogueGift
-	if err := yaml.UnmarshalWithOptions([]byte(text), &gifts, yaml.Strict()); err != nil {
+	strict := yaml.NewDecoder(strings.NewReader(text))
+	strict.KnownFields(true)
+	if err := strict.Decode(&gifts); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s (%s)", allowed, firstLine(err))
 	}
 	*p = gifts

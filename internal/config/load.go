@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,9 +12,9 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/knadh/koanf/maps"
 	"github.com/knadh/koanf/v2"
+	"go.yaml.in/yaml/v4"
 )
 
 // ErrHelp is returned by [Load] when the arguments asked for help instead of a start.
@@ -161,9 +162,9 @@ func (l *loader) environment(environ []string) (flat map[string]any, file string
 
 // file reads the YAML file into flat values, without the keys that no row knows.
 func (l *loader) file(name string) map[string]any {
-	raw, err := os.ReadFile(name)
+	raw, err := readFile(name)
 	if err != nil {
-		l.faults = append(l.faults, Fault{Path: fileFlag, Allowed: "a YAML file that can be read", Received: err.Error()})
+		l.faults = append(l.faults, Fault{Path: fileFlag, Allowed: "a YAML file that can be read, of at most 256 KiB and 16,000 lines and commas", Received: err.Error()})
 		return nil
 	}
 	var tree map[string]any
@@ -188,6 +189,31 @@ func (l *loader) file(name string) map[string]any {
 		delete(flat, key)
 	}
 	return flat
+}
+
+// The bounds of the file, as those of a set of limits; the reader itself ends aliases that unfold to too much, and nesting.
+const (
+	maxFileBytes = 256 << 10
+	maxFileMarks = 16_000
+)
+
+// readFile reads at most what a configuration can be.
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(raw) > maxFileBytes:
+		return nil, fmt.Errorf("more than %d bytes", maxFileBytes)
+	case bytes.Count(raw, []byte("\n"))+bytes.Count(raw, []byte(",")) > maxFileMarks:
+		return nil, fmt.Errorf("more than %d lines and commas", maxFileMarks)
+	}
+	return raw, nil
 }
 
 // emptySection reports whether key is a level above known keys with nothing written under it.
