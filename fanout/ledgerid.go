@@ -208,7 +208,7 @@ const skipAtOnce = 256
 func (f *Fabric) skipTo(ctx context.Context, to, last uint64) error {
 	f.log.Warn("the gift ledger is brought beyond the numbers that were given out", "from", last, "to", to)
 	if f.server != nil { // a sync for each would take minutes
-		if err := f.server.reopen(false); err != nil {
+		if err := f.reopenServer(ctx, false); err != nil {
 			return err
 		}
 	}
@@ -234,7 +234,7 @@ func (f *Fabric) skipTo(ctx context.Context, to, last uint64) error {
 		}
 	}
 	if f.server != nil {
-		if err := f.server.reopen(true); err != nil {
+		if err := f.reopenServer(ctx, true); err != nil {
 			return err
 		}
 	}

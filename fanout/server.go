@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -21,19 +23,25 @@ const embeddedSync = 30 * time.Second
 // embedded is the NATS server of a node that has none: no port, streams under the data directory, every write of a
 // stream that does not say otherwise synced to disk.
 type embedded struct {
-	*server.Server
-	lock *os.File // held while the server runs: two servers on one directory would destroy it
+	// fixed after construction
+	lock    *os.File // held while the server runs: two servers on one directory would destroy it
+	options server.Options
+	log     *serverLog
 
-	store server.JetStreamConfig // as it was started with
+	running atomic.Pointer[server.Server] // another one after reopen
 }
+
+// InProcessConn implements nats.InProcessConnProvider: a connection that is made anew finds the server that runs then.
+func (e *embedded) InProcessConn() (net.Conn, error) { return e.running.Load().InProcessConn() }
 
 // fault is why the store takes no writes, nil when it does: nats-server keeps the first error of a write for good and
 // answers what comes after it with silence.
 func (e *embedded) fault() error {
-	if !e.JetStreamEnabled() {
+	s := e.running.Load()
+	if !s.JetStreamEnabled() {
 		return errStoreOff
 	}
-	if h := e.Healthz(&server.HealthzOptions{}); h != nil && h.Error != "" && strings.Contains(h.Error, "write error") {
+	if h := s.Healthz(&server.HealthzOptions{}); h != nil && h.Error != "" && strings.Contains(h.Error, "write error") {
 		return errors.New("fanout: " + h.Error)
 	}
 	return nil
@@ -41,16 +49,28 @@ func (e *embedded) fault() error {
 
 var errStoreOff = errors.New("fanout: the embedded store has stopped")
 
-// reopen closes the streams and opens them again from what is on disk; the server and its connections stay. sync is false
-// where writes need not be on disk one by one.
+// reopen stops the server and starts another on what is on disk; this node's connections to it come back by themselves.
+// Closing and opening the streams alone would be gentler, and is no safe operation of nats-server while it is asked. sync is
+// false where writes need not be on disk one by one.
 func (e *embedded) reopen(sync bool) error {
-	if err := e.ShutdownJetStream(); err != nil {
-		return fmt.Errorf("close the embedded store: %w", err)
+	old := e.running.Load()
+	old.Shutdown()
+	old.WaitForShutdown()
+	return e.start(sync)
+}
+
+func (e *embedded) start(sync bool) error {
+	options := e.options // the server keeps what it is given
+	options.SyncAlways = sync
+	s, err := server.NewServer(&options)
+	if err != nil {
+		return fmt.Errorf("configure embedded nats: %w", err)
 	}
-	store := e.store // EnableJetStream writes into its argument
-	store.SyncAlways = sync
-	if err := e.EnableJetStream(&store); err != nil {
-		return fmt.Errorf("open the embedded store: %w", err)
+	s.SetLoggerV2(e.log, false, false, false)
+	s.Start() // without a listener it returns as soon as the streams are recovered
+	e.running.Store(s)
+	if !s.JetStreamEnabled() {
+		return fmt.Errorf("start embedded nats under %s: %s", options.StoreDir, e.log.reason())
 	}
 	return nil
 }
@@ -64,44 +84,31 @@ func startEmbedded(cfg Config, log *slog.Logger) (*embedded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data directory %s is in use by another process or not writable: %w", cfg.DataDir, err)
 	}
-	store := server.JetStreamConfig{
-		StoreDir:     dir,
-		MaxStore:     cfg.GiftBytes + likesBytes + likeLogBytes + settingsBytes + nodesBytes + clusterBytes + rulesBytes + auditBytes + revokedBytes,
-		MaxMemory:    cfg.RecentBytes + 1<<20,
-		SyncAlways:   true,
-		SyncInterval: embeddedSync,
-		Strict:       true,
-	}
-	s, err := server.NewServer(&server.Options{
+	e := &embedded{lock: lock, log: &serverLog{log: log}, options: server.Options{
 		ServerName:             "liveroom-" + protocol.Token(cfg.NodeID),
 		DontListen:             true,
 		JetStream:              true,
-		StoreDir:               store.StoreDir,
-		JetStreamMaxStore:      store.MaxStore,
-		JetStreamMaxMemory:     store.MaxMemory,
-		SyncAlways:             store.SyncAlways,
-		SyncInterval:           store.SyncInterval,
+		StoreDir:               dir,
+		JetStreamMaxStore:      cfg.GiftBytes + likesBytes + likeLogBytes + settingsBytes + nodesBytes + clusterBytes + rulesBytes + auditBytes + revokedBytes,
+		JetStreamMaxMemory:     cfg.RecentBytes + 1<<20,
+		SyncAlways:             true,
+		SyncInterval:           embeddedSync,
 		NoSigs:                 true,
 		DisableJetStreamBanner: true,
-	})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("configure embedded nats: %w", err), lock.Close())
-	}
-	e := &embedded{s, lock, store}
-	l := &serverLog{log: log}
-	s.SetLoggerV2(l, false, false, false)
-	s.Start() // without a listener it returns as soon as the streams are recovered
-	if !s.JetStreamEnabled() {
+	}}
+	if err := e.start(true); err != nil {
 		e.stop()
-		return nil, fmt.Errorf("start embedded nats under %s: %s", dir, l.reason())
+		return nil, err
 	}
 	return e, nil
 }
 
 // stop returns after the server's last goroutine.
 func (e *embedded) stop() {
-	e.Shutdown()
-	e.WaitForShutdown()
+	if s := e.running.Load(); s != nil {
+		s.Shutdown()
+		s.WaitForShutdown()
+	}
 	_ = e.lock.Close() // releases the lock; nothing was written
 }
 

@@ -54,8 +54,8 @@ func (f *Fabric) wrote(err error) {
 }
 
 // keepStore looks after the embedded store until ctx ends. A store that has failed is opened again as soon as there is
-// space: in place, so that no viewer's socket and no danmaku notices, and from what is on disk, which is all that was
-// acknowledged.
+// space: by another server in this process, so that no viewer's socket notices, and from what is on disk, which is all that
+// was acknowledged. Danmaku are this node's own meanwhile, as whenever NATS is away.
 func (f *Fabric) keepStore(ctx context.Context) {
 	tick := time.NewTicker(storeEvery)
 	defer tick.Stop()
@@ -99,7 +99,7 @@ func (f *Fabric) reopenStore(ctx context.Context) error {
 	}
 	f.log.Warn("the disk takes writes again; opening the store")
 	counted := f.likes.known()
-	if err := f.server.reopen(true); err != nil {
+	if err := f.reopenServer(ctx, true); err != nil {
 		return err
 	}
 	f.lookAfterStreams() // those in memory are gone
@@ -114,6 +114,25 @@ func (f *Fabric) reopenStore(ctx context.Context) error {
 		counted[room] = max(counted[room], total)
 	}
 	return f.healLikes(ctx, counted)
+}
+
+// reopenServer is [embedded.reopen], and waits until this node is connected to the server again.
+func (f *Fabric) reopenServer(ctx context.Context, sync bool) error {
+	if err := f.server.reopen(sync); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, streamTimeout)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !f.store.IsConnected() || !f.live.IsConnected() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("the store is open again, and this node not connected to it: %w", ctx.Err())
+		}
+	}
+	return nil
 }
 
 // writable writes as much as the store will need at once, syncs it and takes it away again.

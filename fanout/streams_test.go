@@ -9,7 +9,7 @@ import (
 // Gifts and settings wait for the disk; like counters are the only stream that is written behind.
 func TestWhichStreamsWaitForTheDisk(t *testing.T) {
 	f := open(t, Config{NodeID: "n1", DataDir: t.TempDir()})
-	if cfg := f.server.JetStreamConfig(); !cfg.SyncAlways || cfg.SyncInterval >= likeLogAge {
+	if cfg := f.server.running.Load().JetStreamConfig(); !cfg.SyncAlways || cfg.SyncInterval >= likeLogAge {
 		t.Errorf("sync always %v, interval %v, the like log keeps %v", cfg.SyncAlways, cfg.SyncInterval, likeLogAge)
 	}
 	for name, want := range map[string]struct {
