@@ -95,11 +95,10 @@ func (a *Acceptor) admit(addr netip.Addr) (in Arrival, refusal *protocol.Refusal
 		}
 	}
 	if a.cfg.Admit != nil {
-		var retry time.Duration
-		var ok bool
-		if in, retry, ok = a.cfg.Admit(addr); !ok {
-			r := a.sendAway(protocol.CloseOverloaded, retry)
-			r.Detail = string(protocol.ReasonRateLimited)
+		var err *protocol.Error
+		if in, err = a.cfg.Admit(addr); err != nil {
+			r := a.sendAway(protocol.CloseOverloaded, err.RetryAfter)
+			r.Detail = string(err.Reason)
 			return nil, r
 		}
 	}

@@ -95,9 +95,9 @@ type Config struct {
 	ClientAddr func(*http.Request) netip.Addr
 	// Ready tells whether this node takes sockets at all now, and otherwise when one may come back. Nil: always.
 	Ready func() (retry time.Duration, ok bool)
-	// Admit tells whether an address may connect now, and otherwise when it may come back. The arrival is left exactly
-	// once, when its socket is closed. Nil: every address may.
-	Admit func(netip.Addr) (in Arrival, retry time.Duration, ok bool)
+	// Admit tells whether an address may connect now, and otherwise why not and when it may come back. The arrival is
+	// left exactly once, when its socket is closed. Nil: every address may.
+	Admit func(netip.Addr) (Arrival, *protocol.Error)
 
 	Meter   Meter        // of frames; nil: every frame may pass
 	Metrics *Metrics     // nil: counted, and shown to nobody

@@ -147,12 +147,17 @@ func TestAddressesAreAdmitted(t *testing.T) {
 			a, _ := netip.ParseAddr(r.Header.Get("X-Test-Addr"))
 			return a
 		},
-		Admit: func(a netip.Addr) (Arrival, time.Duration, bool) { return nil, 3 * time.Second, a != banned },
+		Admit: func(a netip.Addr) (Arrival, *protocol.Error) {
+			if a == banned {
+				return nil, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: 3 * time.Second}
+			}
+			return nil, nil
+		},
 	}
 	n := startNode(t, cfg, newLobby())
 	ws := n.dial(t, &websocket.DialOptions{HTTPHeader: http.Header{"X-Test-Addr": {banned.String()}}})
 	code, reason := closeOf(t, ws)
-	if code != 4003 || reconnect(t, reason) < 3*time.Second || !strings.Contains(reason, "rate_limited") {
+	if code != 4003 || reconnect(t, reason) < 3*time.Second || !strings.Contains(reason, "try_later") {
 		t.Fatalf("got %d %s", code, reason)
 	}
 	good := n.dial(t, &websocket.DialOptions{HTTPHeader: http.Header{"X-Test-Addr": {"192.0.2.8"}}})

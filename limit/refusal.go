@@ -12,6 +12,21 @@ import (
 // maxRetrySeconds is what Retry-After says where no wait helps.
 const maxRetrySeconds = 24 * 60 * 60
 
+// unjudged is the least wait told when a store is away.
+const unjudged = time.Second
+
+// Told is the wait that a client is told of a rejection: RetryAfter with jitter,
+// a second at least of one that is Unavailable, Never when no wait helps.
+func (d Decision) Told() time.Duration {
+	switch {
+	case d.RetryAfter == Never:
+		return Never
+	case d.Unavailable:
+		return Jitter(max(d.RetryAfter, unjudged))
+	}
+	return Jitter(d.RetryAfter)
+}
+
 // refusal is the body of a 429.
 type refusal struct {
 	Code       int    `json:"code"`
@@ -38,22 +53,22 @@ var (
 func WriteRefusal(w http.ResponseWriter, r *http.Request, d Decision, rules *Rules) {
 	if d.Unavailable {
 		body := refusal{Code: http.StatusServiceUnavailable, Reason: "unavailable", Scope: d.Scope.String(), Rule: d.Rule}
-		writeRefusal(w, r, body, d.RetryAfter, away)
+		writeRefusal(w, r, body, d.Told(), away)
 		return
 	}
 	SetHeaders(w.Header(), d, rules)
 	body := refusal{Code: http.StatusTooManyRequests, Reason: "rate_limited", Scope: d.Scope.String(), Rule: d.Rule}
-	writeRefusal(w, r, body, d.RetryAfter, tooMany)
+	writeRefusal(w, r, body, d.Told(), tooMany)
 }
 
 // writeUnavailable answers when no place is left to keep a client's buckets.
 func writeUnavailable(w http.ResponseWriter, r *http.Request) {
 	body := refusal{Code: http.StatusServiceUnavailable, Reason: "unavailable"}
-	writeRefusal(w, r, body, time.Second, noPlace)
+	writeRefusal(w, r, body, Jitter(unjudged), noPlace)
 }
 
 func writeRefusal(w http.ResponseWriter, r *http.Request, body refusal, wait time.Duration, messages [2]string) {
-	wait = min(Jitter(wait), maxRetrySeconds*time.Second)
+	wait = min(wait, maxRetrySeconds*time.Second)
 	tags, _, _ := language.ParseAcceptLanguage(r.Header.Get("Accept-Language"))
 	_, i, _ := languages.Match(tags...)
 	body.Msg, body.RetryAfter = messages[i], wait.Milliseconds()

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"testing"
@@ -27,11 +25,7 @@ rules:
 // startShared starts a server whose limits are in a Redis.
 func startShared(t *testing.T, redis *redistest.Server) *server {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "rules.yaml")
-	if err := os.WriteFile(file, []byte(sharedRules), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return startServer(t, "", "-limits-file", file, "-redis", redis.URL())
+	return startWithRules(t, "", sharedRules, "-redis", redis.URL())
 }
 
 // commands counts how often the server has run each command.

@@ -18,11 +18,16 @@ import (
 // startWithRules starts a server with a file of rules.
 func startWithRules(t *testing.T, dir, rules string, args ...string) *server {
 	t.Helper()
+	return startServer(t, dir, append([]string{"-limits-file", rulesFile(t, rules)}, args...)...)
+}
+
+func rulesFile(t *testing.T, rules string) string {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "rules.yaml")
 	if err := os.WriteFile(file, []byte(rules), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return startServer(t, dir, append([]string{"-limits-file", file}, args...)...)
+	return file
 }
 
 // Whoever shows no token is still somebody: two guests and two addresses spend from buckets of their own.

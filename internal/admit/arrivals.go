@@ -80,24 +80,29 @@ func (a *Arrival) request() *limit.Request {
 	return &limit.Request{Action: limit.Connect, Addr: a.addr}
 }
 
-// Admit lets a socket in, or says when it may come back.
-func (a *Arrivals) Admit(addr netip.Addr) (in *Arrival, retry time.Duration, ok bool) {
+// Admit lets a socket in, or says why not and when it may come back.
+func (a *Arrivals) Admit(addr netip.Addr) (*Arrival, *protocol.Error) {
 	now := a.gate.Now()
 	both, release, ok := a.Acquire(now, addr)
 	if !ok {
-		return nil, limit.Jitter(fullRetry), false
+		return nil, noPlace()
 	}
 	at := &Arrival{from: a, addr: addr, taken: now, both: both, release: release}
 	d := a.gate.Decide(now, at.request(), both...)
 	switch d.Verdict {
 	case limit.Allow:
-		return at, 0, true
+		return at, nil
 	case limit.Degrade: // half a socket is none
 		at.Leave()
 	default:
 		release()
 	}
-	return nil, Wait(d), false
+	return nil, turnedAway(d)
+}
+
+// noPlace is told where every place for an address is taken by a live one.
+func noPlace() *protocol.Error {
+	return &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(fullRetry)}
 }
 
 // NewRooms bounds how fast one network makes rooms that nobody has seen before. Its rule is not in the operator's set:
@@ -138,7 +143,7 @@ func (n *NewRooms) Admit(addr netip.Addr) *protocol.Error {
 	now := n.gate.Now()
 	network, ok := n.nets.Acquire(now, limit.NetPrefix(addr))
 	if !ok {
-		return &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(fullRetry)}
+		return noPlace()
 	}
 	defer n.nets.Release(network)
 	d := n.gate.Decide(now, &limit.Request{Action: limit.Join, Addr: addr}, &network.Subject)

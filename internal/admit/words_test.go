@@ -25,7 +25,7 @@ func TestError(t *testing.T) {
 			t.Errorf("%s: %+v", name, err)
 		}
 	}
-	if w := Wait(limit.Decision{Verdict: limit.Reject, RetryAfter: limit.Never}); w != Longest {
-		t.Errorf("for ever is told as %s", w)
+	if err := turnedAway(limit.Decision{Verdict: limit.Reject, RetryAfter: limit.Never}); err.RetryAfter != longest {
+		t.Errorf("for ever is told as %s", err.RetryAfter)
 	}
 }

@@ -73,13 +73,13 @@ func (n *Node) openDoors(certificate *tls.Config, reg *prometheus.Registry) erro
 }
 
 // admitting lets sockets in by their addresses.
-func admitting(a *admit.Arrivals) func(netip.Addr) (conn.Arrival, time.Duration, bool) {
-	return func(addr netip.Addr) (conn.Arrival, time.Duration, bool) {
-		in, retry, ok := a.Admit(addr)
-		if !ok {
-			return nil, retry, false
+func admitting(a *admit.Arrivals) func(netip.Addr) (conn.Arrival, *protocol.Error) {
+	return func(addr netip.Addr) (conn.Arrival, *protocol.Error) {
+		in, err := a.Admit(addr)
+		if err != nil {
+			return nil, err // no *admit.Arrival in it
 		}
-		return in, 0, true
+		return in, nil
 	}
 }
 
