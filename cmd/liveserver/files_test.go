@@ -4,7 +4,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,7 +14,7 @@ var (
 	fileList  = regexp.MustCompile(`(?m)^// Files:(.*\n(?://.*\n)*?)(?://\n|package)`)
 	fileName  = regexp.MustCompile(`[\w/*.]+\.go\b`)
 	mentioned = regexp.MustCompile("`([\\w/*.]+\\.(?:go|lua|js|json|yaml))`")
-	built     = regexp.MustCompile(`_(linux|unix|other|race|norace)\.go$`) // one of several, named by the plain file's line
+	built     = regexp.MustCompile(`_(linux|unix|portable|other|race|norace)\.go$`) // one of several, named by the plain file's line
 )
 
 // TestFilesAreNamed: a doc.go that lists its package's files names all of them and no other, and ARCHITECTURE.md names files that
@@ -49,13 +48,13 @@ func TestFilesAreNamed(t *testing.T) {
 		lists++
 		named := fileName.FindAllString(string(list[1]), -1)
 		for _, file := range named {
-			if !slices.Contains(all, path.Join(path.Dir(name), file)) {
+			if !slices.ContainsFunc(all, matches(path.Join(path.Dir(name), file))) {
 				t.Errorf("%s names %s, which there is not", name, file)
 			}
 		}
 		for _, file := range all {
 			base := path.Base(file)
-			if path.Dir(file) == path.Dir(name) && path.Ext(base) == ".go" && base != "doc.go" && !strings.HasSuffix(base, "_test.go") && !built.MatchString(base) && !slices.Contains(named, base) {
+			if path.Dir(file) == path.Dir(name) && path.Ext(base) == ".go" && base != "doc.go" && !strings.HasSuffix(base, "_test.go") && !built.MatchString(base) && !slices.ContainsFunc(named, func(n string) bool { return matches(n)(base) }) {
 				t.Errorf("%s does not name %s", name, base)
 			}
 		}
@@ -69,14 +68,20 @@ func TestFilesAreNamed(t *testing.T) {
 	}
 	for _, m := range mentioned.FindAllSubmatch(page, -1) {
 		pattern := string(m[1])
-		if !slices.ContainsFunc(all, func(name string) bool {
-			if !strings.Contains(pattern, "/") { // said beside a path of the same directory
-				name = path.Base(name)
-			}
-			ok, err := filepath.Match(pattern, name)
-			return ok && err == nil
-		}) {
+		if !slices.ContainsFunc(all, matches(pattern)) && !slices.ContainsFunc(all, matches("**/"+pattern)) {
 			t.Errorf("ARCHITECTURE.md names %s, which there is not", pattern)
 		}
+	}
+}
+
+// matches tells whether a name is of the pattern; after **/ its directory does not matter, as where a name is said beside a path.
+func matches(pattern string) func(string) bool {
+	base, anywhere := strings.CutPrefix(pattern, "**/")
+	return func(name string) bool {
+		if anywhere {
+			name = path.Base(name)
+		}
+		ok, err := path.Match(base, name)
+		return ok && err == nil
 	}
 }
