@@ -14,6 +14,11 @@ import (
 // natsServer starts a NATS server of the test's own, as an operator would run one, and returns its URL.
 func natsServer(t *testing.T) string {
 	t.Helper()
+	return startNATS(t).ClientURL()
+}
+
+func startNATS(t *testing.T) *natsserver.Server {
+	t.Helper()
 	s, err := natsserver.NewServer(&natsserver.Options{
 		Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
 		JetStreamMaxStore: 16 << 30, JetStreamMaxMemory: 1 << 30, SyncAlways: true,
@@ -26,7 +31,7 @@ func natsServer(t *testing.T) string {
 	if !s.ReadyForConnections(patience) {
 		t.Fatal("the NATS server is not ready")
 	}
-	return s.ClientURL()
+	return s
 }
 
 func TestUnreachableNATSIsNamed(t *testing.T) {

@@ -112,6 +112,32 @@ func TestRedisFarAway(t *testing.T) {
 	}
 }
 
+// What the store of gifts can't take is told as that on both roads, and with it what became of the gift.
+func TestLedgerAway(t *testing.T) {
+	nats := startNATS(t)
+	s := startServer(t, "", "-nats", nats.ClientURL(), "-redis", redistest.Start(t).URL())
+	c := join(t, s.url, "demo", s.hostToken)
+	await(t, "a gift", func() bool { return c.ask("gift", `,"gift":"rose","count":1`).num("code") == 200 })
+	nats.Shutdown()
+	nats.WaitForShutdown()
+	await(t, "word that NATS is away", func() bool {
+		return fmt.Sprint(request(t, http.MethodGet, s.admin+"/readyz", "", "").body["degraded"]) != "[]"
+	})
+	unjudged := func(what string, code int64, body event) {
+		if reason := body.str("reason"); code != 503 || reason != "try_later" && reason != "unavailable" || body.num("retry_after_ms") == 0 {
+			t.Errorf("%s: %d %v", what, code, body)
+		}
+	}
+	ack := c.ask("gift", `,"gift":"rose","count":1`)
+	if unjudged("a gift", ack.num("code"), ack); ack.str("outcome") == "" {
+		t.Errorf("nobody can tell what became of it: %v", ack)
+	}
+	r := s.call(t, http.MethodPost, "/rooms/demo/gifts", s.adminToken, `{"user":{"id":"sara"},"id":"g1","gift":"rose","count":1}`)
+	unjudged("a gift over HTTP", int64(r.status), r.body)
+	r = s.call(t, http.MethodGet, "/rooms/demo/gifts", s.adminToken, "")
+	unjudged("the ledger", int64(r.status), r.body)
+}
+
 // enter says hello once. The code is 0 when a welcome came.
 func enter(t *testing.T, url, room string) (code int, reason event) {
 	t.Helper()
