@@ -136,10 +136,19 @@ func (c *Cluster) horizon() time.Duration {
 	return max(c.cfg.Horizon, min(2*c.trip(), c.cfg.Lease-c.trip()))
 }
 
-// idle is how long a node keeps what nobody spends: a decision that waits for
-// another rule's answer, up to four trips away, comes back for it.
+// lease is how long a node may spend what it is granted: as configured, and
+// longer where the store is far. A decision that waits for another rule's
+// answer, four trips away, must find what it was granted before.
+func (c *Cluster) lease() time.Duration {
+	return min(max(c.cfg.Lease, 5*c.trip()), c.longestLease())
+}
+
+// longestLease bounds that.
+func (c *Cluster) longestLease() time.Duration { return max(c.cfg.Lease, 750*time.Millisecond) }
+
+// idle is how long a node keeps what nobody spends.
 func (c *Cluster) idle() time.Duration {
-	return max(c.cfg.Lease/2, min(4*c.trip(), c.cfg.Lease))
+	return max(c.cfg.Lease/2, min(4*c.trip(), c.lease()))
 }
 
 // trip is how long a call takes, from when it is due: the longest of late.

@@ -52,7 +52,8 @@ type ClusterConfig struct {
 	// 30 ms by default. A store with a round trip of five times the Budget is
 	// as good as away, and a call is given up after six times that.
 	Budget time.Duration
-	// Lease is how long a node may spend what it was granted. 250 ms by default.
+	// Lease is how long a node may spend what it was granted. 250 ms by default;
+	// of buckets five round trips where that is more, 750 ms at most.
 	Lease time.Duration
 	// Horizon is how much of its demand a node keeps in hand. 80 ms by default.
 	Horizon time.Duration

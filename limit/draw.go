@@ -23,7 +23,7 @@ func (p *lease) prepare(l *lane, now Instant, c *Call) bool {
 	p.catchUpLocked()
 	p.inHandLocked(now)
 	p.oweLocked(now)
-	*c = Call{Key: p.key, Tiers: p.rule.shared.terms, Lease: 2 * p.cluster.cfg.Lease}
+	*c = Call{Key: p.key, Tiers: p.rule.shared.terms, Lease: 2 * p.leaseLocked()}
 	if !p.aimLocked(l, now, c) {
 		p.wakeLocked()
 		p.idleLocked(now)
@@ -39,6 +39,15 @@ func (p *lease) prepare(l *lane, now Instant, c *Call) bool {
 	p.call = draft{op: c.Op, debt: p.outage.debt, life: l.life.Load()}
 	p.flying = true
 	return true
+}
+
+// leaseLocked is for how long tokens are drawn. That of a window is part of its
+// length, and so does not change.
+func (p *lease) leaseLocked() time.Duration {
+	if p.rule.shared.kind != KindBucket {
+		return p.cluster.cfg.Lease
+	}
+	return p.cluster.lease()
 }
 
 // aimLocked chooses the operation; false means that none is needed.
@@ -70,7 +79,7 @@ func (p *lease) drawLocked(now Instant, c *Call) bool {
 		want, p.wants = 0, wants{}
 	}
 	back := false
-	if p.hold > want && (want == 0 || p.hold > 2*want || now.Sub(p.sent) >= p.cluster.cfg.Lease/3) {
+	if p.hold > want && (want == 0 || p.hold > 2*want || now.Sub(p.sent) >= p.leaseLocked()/3) {
 		p.giveBackLocked(p.hold - want)
 		back = true
 	}
@@ -247,7 +256,7 @@ func (p *lease) grantedLocked(sent, now Instant, c *Call) (more bool) {
 	p.received += r.Granted
 	p.cluster.count.granted.Add(p.micro(r.Granted))
 	p.hold += r.Granted
-	p.until, p.since = sent.Add(p.cluster.cfg.Lease), now
+	p.until, p.since = sent.Add(c.Lease/2), now
 	if r.Ends > 0 {
 		p.until = min(p.until, sent.Add(r.Ends))
 	}

@@ -218,7 +218,7 @@ func (l *lane) do(ctx context.Context, calls []*Call) bool {
 // bucket takes to fill, and others may hold what it granted.
 func (l *lane) lost(now Instant, t *Terms) bool {
 	changed := Instant(l.changed.Load())
-	return changed != 0 && now.Sub(changed)-2*l.cluster.cfg.Lease < t.fills()
+	return changed != 0 && now.Sub(changed)-2*l.cluster.longestLease() < t.fills()
 }
 
 // fills is how long an empty bucket takes to fill, or a window to pass.
