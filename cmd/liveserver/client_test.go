@@ -143,6 +143,16 @@ func (c *client) askAs(id, op, fields string) event {
 	return ack
 }
 
+// askUntil asks again, under the same id, as long as the answer is that it can't be judged now (503), as pages do.
+func (c *client) askUntil(id, op, fields string) (ack event) {
+	c.t.Helper()
+	await(c.t, "a verdict on "+op, func() bool {
+		ack = c.askAs(id, op, fields)
+		return ack.num("code") != 503
+	})
+	return ack
+}
+
 // closed reads until the socket is closed and returns the close code and its reason.
 func (c *client) closed() (code int, reason event) {
 	c.t.Helper()

@@ -163,14 +163,14 @@ func TestSubjectsAsProvidersWriteThem(t *testing.T) {
 			t.Errorf("%q is welcomed as %q", sub, id)
 		}
 		for _, c := range []*client{here, there} {
-			if ack := c.ask("danmaku", fmt.Sprintf(`,"text":"from %p"`, c)); ack.num("code") != 200 {
+			if ack := c.askUntil(rand.Text()[:12], "danmaku", fmt.Sprintf(`,"text":"from %p"`, c)); ack.num("code") != 200 {
 				t.Errorf("%q speaks: %v", sub, ack)
 			}
 		}
 		if e := there.wait("danmaku", func(e event) bool { return e.kind() == "danmaku" }); e.in("user").str("id") != sub {
 			t.Errorf("%q is shown as %v", sub, e)
 		}
-		first, again := here.askAs("g", "gift", `,"gift":"rose"`), there.askAs("g", "gift", `,"gift":"rose"`)
+		first, again := here.askUntil("g", "gift", `,"gift":"rose"`), there.askUntil("g", "gift", `,"gift":"rose"`)
 		if first.num("code") != 200 || first.num("seq") != again.num("seq") {
 			t.Errorf("%q gives %v, again %v", sub, first, again)
 		}
