@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -118,6 +119,11 @@ func (f *Fabric) reopenStore(ctx context.Context) error {
 
 // reopenServer is [embedded.reopen], and waits until this node is connected to the server again.
 func (f *Fabric) reopenServer(ctx context.Context, sync bool) error {
+	conns := []*nats.Conn{f.live, f.store}
+	var was [2]uint64 // reconnects; a connection that was cut looks whole until its loss is noticed
+	for i, c := range conns {
+		was[i] = c.Stats().Reconnects
+	}
 	if err := f.server.reopen(sync); err != nil {
 		return err
 	}
@@ -125,7 +131,8 @@ func (f *Fabric) reopenServer(ctx context.Context, sync bool) error {
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for !f.store.IsConnected() || !f.live.IsConnected() {
+	back := func(i int) bool { return conns[i].Stats().Reconnects > was[i] && conns[i].IsConnected() }
+	for !back(0) || !back(1) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
