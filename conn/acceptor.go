@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 
 	"liveroom/conn/socket"
+	"liveroom/internal/lock"
 	"liveroom/protocol"
 )
 
@@ -41,7 +42,7 @@ type Acceptor struct {
 	running sync.WaitGroup // sessions and their writers
 	sweeper sync.WaitGroup // the sweeper and the poller
 
-	mu sync.Mutex // a leaf
+	mu lock.Mutex[lock.Leaf]
 	// guarded by mu
 	stopped bool // no goroutine may start any more
 }

@@ -24,8 +24,7 @@
 // a room may call them while it holds its own locks. Deliveries of one session keep the order of the calls. Every goroutine
 // is waited for by [Acceptor.Shutdown].
 //
-// Lock order: room's locks → Session.mu → readers.mu; Acceptor.mu, wheel.mu and the poller's are leaves that are never held
-// together with another lock. Session.mu covers slice work, the non-blocking write(2) and shutdown(2), and nothing that can
+// The order of locks is package lock's: a room's locks, Session.mu, readers.mu. Session.mu covers slice work, the non-blocking write(2) and shutdown(2), and nothing that can
 // wait; what is sent is encoded before it is taken.
 //
 // A session is at two named states, each moved by one function along a table: its stage, which tells what may be sent and

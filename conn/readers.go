@@ -3,6 +3,8 @@ package conn
 import (
 	"runtime"
 	"sync"
+
+	"liveroom/internal/lock"
 )
 
 // readers are goroutines that read for one session after the other. A goroutine of its own for each session that has input
@@ -20,7 +22,7 @@ type readers struct {
 	away int             // sessions that wait for something else than their peer, at most; fixed
 	live sync.WaitGroup
 
-	mu sync.Mutex // a leaf
+	mu lock.Mutex[lock.Readers]
 	// guarded by mu
 	working int
 	resting int

@@ -3,8 +3,8 @@ package conn
 import (
 	"net"
 	"net/netip"
-	"sync"
 
+	"liveroom/internal/lock"
 	"liveroom/limit"
 	"liveroom/protocol"
 )
@@ -29,7 +29,7 @@ type Session struct {
 	timer  timer
 	reader reader
 
-	mu sync.Mutex
+	mu lock.Mutex[lock.Session]
 	// guarded by mu
 	stage stage
 	turn  turn

@@ -2,11 +2,11 @@ package conn
 
 import (
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"liveroom/conn/frame"
+	"liveroom/internal/lock"
 	"liveroom/protocol"
 )
 
@@ -18,7 +18,7 @@ const wheelSlots = 256
 type wheel struct {
 	step time.Duration // fixed after construction
 
-	mu    sync.Mutex // a leaf: nothing else is locked while it is held
+	mu    lock.Mutex[lock.Leaf]
 	slots [wheelSlots + 1]*Session
 	at    int64 // steps done
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"liveroom/internal/lock"
 )
 
 // Fabric is one node's end of what the nodes share. Its methods may be called from any goroutine.
@@ -68,7 +70,7 @@ type Fabric struct {
 
 	made map[string]time.Time // when each stream was made; owned by Open, then by the care loop
 
-	mu        sync.Mutex // taken alone; never held over a call to NATS or to a handler
+	mu        lock.Mutex[lock.Fabric] // taken alone; never held over a call to NATS or to a handler
 	subs      map[string]*Subscription
 	verbs     map[string]*answering
 	secrets   map[string]string // that the nodes agreed on

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"liveroom/internal/lock"
 	"liveroom/protocol"
 )
 
@@ -36,7 +37,7 @@ func (f *Fabric) healLikes(ctx context.Context, shown map[string]int64) error {
 	}
 	losses := make(chan loss)
 	var wg sync.WaitGroup
-	var mu sync.Mutex
+	var mu lock.Mutex[lock.Leaf]
 	var errs []error
 	for range healsAtOnce {
 		wg.Go(func() {

@@ -3,8 +3,9 @@ package fanout
 import (
 	"fmt"
 	"maps"
-	"sync"
 	"time"
+
+	"liveroom/internal/lock"
 )
 
 // likeWindow is how long the counters remember an increment's id, the stream's duplicate window.
@@ -14,7 +15,7 @@ const likeWindow = 2 * time.Minute
 type likeBook struct {
 	wake wake // something waits
 
-	mu      sync.Mutex
+	mu      lock.Mutex[lock.Leaf]
 	tallies map[string]*tally
 	totals  map[string]int64 // stored, not announced yet
 	count   uint64           // of increments, for their ids

@@ -13,8 +13,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
+
+	"liveroom/internal/lock"
 )
 
 // MarksFile is the name of the marks in the data directory.
@@ -28,7 +29,7 @@ type marks struct {
 	file *os.File // owned by the writer; nil keeps nothing
 	soon wake
 
-	mu    sync.Mutex
+	mu    lock.Mutex[lock.Leaf]
 	state marked // guarded by mu
 	dirty bool   // guarded by mu
 }

@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"liveroom/internal/lock"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 type parcels struct {
 	pulls chan struct{} // pullsMost places
 
-	mu    sync.Mutex
+	mu    lock.Mutex[lock.Leaf]
 	count uint64
 	bytes int
 	byID  map[uint64]parcel

@@ -8,11 +8,12 @@ import (
 	"maps"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"liveroom/internal/lock"
 )
 
 // RevokedFor is how long the nodes remember that something was revoked.
@@ -44,7 +45,7 @@ func revokedValue(at time.Time) string { return strconv.FormatInt(at.UnixMilli()
 
 // revocations are what this node knows to be revoked, for a store that is lost. Safe for concurrent use.
 type revocations struct {
-	mu sync.Mutex
+	mu lock.Mutex[lock.Leaf]
 	at map[string]time.Time // guarded by mu
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"liveroom/internal/lock"
 	"liveroom/protocol"
 )
 
@@ -74,9 +75,9 @@ type roads struct {
 	soon  wake        // asks for a round of tries
 	heal  atomic.Bool // a subscription is allowed again
 
-	told sync.Mutex // a leaf
-	last time.Time  // a line was logged
-	more int        // violations since
+	told lock.Mutex[lock.Leaf]
+	last time.Time // a line was logged
+	more int       // violations since
 }
 
 func newRoads(node string) *roads {

@@ -3,9 +3,10 @@ package fanout
 import (
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"liveroom/internal/lock"
 )
 
 // roster knows the other nodes by what they announced. Its clock is this node's own, so clocks may differ. Nothing is
@@ -16,7 +17,7 @@ type roster struct {
 
 	count atomic.Int64 // of the nodes alive, this one included; written under mu
 
-	mu     sync.Mutex
+	mu     lock.Mutex[lock.Leaf]
 	peers  map[string]*peer
 	totals map[string]int // members per room, over the peers
 }

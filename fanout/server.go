@@ -8,12 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"liveroom/internal/lock"
 	"liveroom/protocol"
 )
 
@@ -116,7 +116,7 @@ func (e *embedded) stop() {
 type serverLog struct {
 	log *slog.Logger
 
-	mu    sync.Mutex
+	mu    lock.Mutex[lock.Leaf]
 	fatal string // the last
 }
 

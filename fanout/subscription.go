@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"liveroom/internal/lock"
 	"liveroom/protocol"
 )
 
@@ -63,7 +64,7 @@ type Subscription struct {
 
 	closed atomic.Bool
 
-	dropMu  sync.Mutex
+	dropMu  lock.Mutex[lock.Leaf]
 	dropped int // counted so far
 }
 

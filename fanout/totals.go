@@ -1,10 +1,10 @@
 package fanout
 
-import "sync"
+import "liveroom/internal/lock"
 
 // totals are the last like totals of rooms that were here, for a store that loses them.
 type totals struct {
-	mu     sync.Mutex
+	mu     lock.Mutex[lock.Leaf]
 	byRoom map[string]int64
 	rooms  []string // in the order of their coming, from next on
 	next   int

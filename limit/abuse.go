@@ -1,8 +1,9 @@
 package limit
 
 import (
-	"sync"
 	"time"
+
+	"liveroom/internal/lock"
 )
 
 // AbusePolicy says what repeated abuse is and what follows. Zero fields take
@@ -50,7 +51,7 @@ const (
 // ready. Its memory is one instant per reject of the policy, kept only once
 // there was a rejection. It is safe for concurrent use.
 type Abuse struct {
-	mu     sync.Mutex
+	mu     lock.Mutex[lock.Leaf]
 	recent []Instant // ring of the last rejections
 	next   int
 	struck bool

@@ -1,8 +1,9 @@
 package limit
 
 import (
-	"sync"
 	"time"
+
+	"liveroom/internal/lock"
 )
 
 // Bucket is one token bucket by itself, for a caller that needs neither rules
@@ -10,7 +11,7 @@ import (
 type Bucket struct {
 	rate *rate // fixed; may be shared by many buckets of one Meter
 
-	mu    sync.Mutex
+	mu    lock.Mutex[lock.Leaf]
 	epoch Instant
 	full  int64
 }

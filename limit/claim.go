@@ -242,7 +242,7 @@ func (p *lease) recall(owner string) {
 		err = c.cfg.Peers.Recall(ctx, node, owner+" "+p.key)
 	}
 	now := c.cfg.Clock()
-	p.owner.mu.Lock()
+	p.owner.lock()
 	defer p.owner.mu.Unlock()
 	p.recalledLocked(now, owner, err)
 }
@@ -299,7 +299,7 @@ func (c *Cluster) Recalled(ctx context.Context, claim string) error {
 // what is closed when it is over, nil when the lease has no such claim. It is
 // busy when only the answer to a call under way will tell.
 func (p *lease) giveUp(name string, now Instant) (over <-chan struct{}, busy bool) {
-	p.owner.mu.Lock()
+	p.owner.lock()
 	defer p.owner.mu.Unlock()
 	switch {
 	case p.name != name:

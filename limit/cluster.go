@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"liveroom/internal/lock"
 )
 
 // Cluster is this node's part in quotas that hold over all nodes: a Gate that
@@ -31,7 +33,7 @@ type Cluster struct {
 
 	lanes sync.Map // by shard: *lane; made under mu
 
-	mu     sync.Mutex        // a leaf, taken under a Subject's mu
+	mu     lock.Mutex[lock.Cluster]
 	closed bool              // no lane is made any more
 	claims map[string]*lease // claims, by name
 }
@@ -197,7 +199,7 @@ func (c *Cluster) Close(ctx context.Context) error {
 	}
 	c.mu.Unlock()
 	for _, p := range claims {
-		p.owner.mu.Lock()
+		p.owner.lock()
 		p.leaveLocked(c.cfg.Clock())
 		p.owner.mu.Unlock()
 	}

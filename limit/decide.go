@@ -79,7 +79,7 @@ func (g *Gate) lock(now Instant, subjects []*Subject) *generation {
 	gen := g.current.Load()
 	for i := 0; i < len(subjects); i++ {
 		s := subjects[i]
-		s.mu.Lock()
+		s.lock()
 		if s.gen != gen && !s.bindLocked(gen, now) {
 			unlock(subjects[:i+1])
 			gen, i = g.current.Load(), -1

@@ -14,7 +14,7 @@ const drySpacing = 10 * time.Millisecond
 // prepare decides what the lease's next call is, from what it has and what is
 // wanted of it at this instant.
 func (p *lease) prepare(l *lane, now Instant, c *Call) bool {
-	p.owner.mu.Lock()
+	p.owner.lock()
 	defer p.owner.mu.Unlock()
 	if p.flying {
 		return false // what follows from it plans anew
@@ -166,7 +166,7 @@ func (p *lease) tierWantedLocked() (want int, stay bool) {
 
 // settle takes in the answer.
 func (p *lease) settle(l *lane, sent, now Instant, c *Call) {
-	p.owner.mu.Lock()
+	p.owner.lock()
 	defer p.owner.mu.Unlock()
 	p.catchUpLocked()
 	p.flying = false

@@ -42,7 +42,7 @@ func (g *Gate) Explain(now Instant, q *Request, subjects ...*Subject) []Standing
 }
 
 func (g *Gate) explain(now Instant, q *Request, s *Subject) []Standing {
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	rules := g.current.Load().rules
 	set := &rules.scopes[s.Scope]

@@ -1,8 +1,9 @@
 package limit
 
 import (
-	"sync"
 	"sync/atomic"
+
+	"liveroom/internal/lock"
 )
 
 // Gate decides by the rules in force. It is safe for concurrent use; a
@@ -16,7 +17,7 @@ type Gate struct {
 	observer atomic.Pointer[Observer]
 
 	// mu orders changes of the rules and guards the counters' directory.
-	mu       sync.Mutex
+	mu       lock.Mutex[lock.Gate]
 	counters map[counterKey]*counter
 	tallies  map[string]*tally
 }

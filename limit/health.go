@@ -3,11 +3,12 @@ package limit
 import (
 	"errors"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/sony/gobreaker/v2"
+
+	"liveroom/internal/lock"
 )
 
 // errAway is the Err of a call that was not made, because the shard is away.
@@ -43,7 +44,7 @@ type health struct {
 	failing atomic.Int64
 	mute    atomic.Bool // the last failure was for want of an answer
 
-	mu     sync.Mutex    // a leaf
+	mu     lock.Mutex[lock.Leaf]
 	up     Instant       // of the first success since the last failure, 0 for none
 	broken bool          // the shard is away, and that was told
 	since  Instant       // when it was found away

@@ -3,9 +3,10 @@ package limit
 import (
 	"container/heap"
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"liveroom/internal/lock"
 )
 
 // lane is the way to one shard: what is to be sent there goes out together,
@@ -25,7 +26,7 @@ type lane struct {
 	// changed is when the present life was first seen, 0 for the first.
 	changed atomic.Int64
 
-	mu     sync.Mutex // a leaf, taken under a Subject's mu
+	mu     lock.Mutex[lock.Lane]
 	queue  jobs
 	most   int                 // that go out together
 	near   time.Duration       // the shortest way of late

@@ -95,7 +95,7 @@ func (l *lane) tellDebts() {
 	l.owing = nil
 	l.mu.Unlock()
 	for p := range owing {
-		p.owner.mu.Lock()
+		p.owner.lock()
 		p.planLocked(l.cluster.cfg.Clock())
 		p.owner.mu.Unlock()
 	}

@@ -12,7 +12,7 @@ func (g *Gate) Release(taken Instant, q *Request, subjects ...*Subject) {
 }
 
 func (s *Subject) release(taken Instant, g *Gate, q *Request) {
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	s.exitLocked(q.Action)
 	if s.gen == nil {

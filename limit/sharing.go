@@ -151,7 +151,7 @@ func (p *lease) catchUpLocked() {
 // owner does when a user's last session on this node ends. It does not wait.
 // The subject goes on as it was; its next decision claims again.
 func (s *Subject) Leave(now Instant) {
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	if s.sharing == nil {
 		return

@@ -1,8 +1,9 @@
 package limit
 
 import (
-	"sync"
 	"time"
+
+	"liveroom/internal/lock"
 )
 
 // slotCall takes one slot of a concurrency rule from the store for one
@@ -13,7 +14,7 @@ type slotCall struct {
 	seq   int64 // names the slot
 	done  chan struct{}
 
-	mu       sync.Mutex // a leaf
+	mu       lock.Mutex[lock.Slot]
 	state    slotState
 	wait     time.Duration
 	free     bool // the next call is an OpFree
@@ -143,7 +144,7 @@ func (m *slotCall) freeLocked() {
 
 // prepare implements errand.
 func (m *slotCall) prepare(_ *lane, now Instant, c *Call) bool {
-	m.lease.owner.mu.Lock()
+	m.lease.owner.lock()
 	defer m.lease.owner.mu.Unlock()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -161,7 +162,7 @@ func (m *slotCall) prepare(_ *lane, now Instant, c *Call) bool {
 // settle implements errand.
 func (m *slotCall) settle(_ *lane, sent, now Instant, c *Call) {
 	p := m.lease
-	p.owner.mu.Lock()
+	p.owner.lock()
 	defer p.owner.mu.Unlock()
 	m.mu.Lock()
 	defer m.mu.Unlock()

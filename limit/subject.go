@@ -1,6 +1,6 @@
 package limit
 
-import "sync"
+import "liveroom/internal/lock"
 
 // Subject holds the buckets of one thing: a connection, a user, a user in a
 // room, a room, a network. Embed it as a field of what it limits, so that it
@@ -16,8 +16,8 @@ type Subject struct {
 	// Scope is set before first use and fixed from then on.
 	Scope Scope
 
-	// mu is held for the length of a decision. Order: by Scope, ascending.
-	mu sync.Mutex
+	// mu is held for the length of a decision.
+	mu lock.Mutex[lock.Subject]
 	// here counts who is there, whatever the rules: see presence.
 	here int32
 	gen  *generation // the rules that the cells are of; nil before first use
@@ -30,11 +30,14 @@ type Subject struct {
 // epochCell is the cell that holds the epoch.
 const epochCell = 0
 
+// lock takes the subject's lock; several are taken in the order of their scopes.
+func (s *Subject) lock() { s.mu.LockAt(int(s.Scope)) }
+
 // Full tells whether every bucket is full at now, so that the owner may be
 // forgotten: a new Subject in its place would decide the same. A full one
 // gives its cells back, so asking is also how an owner that stays saves memory.
 func (s *Subject) Full(now Instant) bool {
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	if s.gen == nil {
 		return true
@@ -61,7 +64,7 @@ func (s *Subject) Full(now Instant) bool {
 // Where nodes share a bucket, it is filled for all of them, as far as
 // none holds it; that has no effect while the store is away.
 func (s *Subject) Reset() {
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	if s.sharing != nil {
 		s.sharing.resetLocked()

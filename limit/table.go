@@ -2,7 +2,8 @@ package limit
 
 import (
 	"net/netip"
-	"sync"
+
+	"liveroom/internal/lock"
 )
 
 // Table keeps the subjects of a scope that has no owner to keep them, such as
@@ -14,7 +15,7 @@ type Table[K comparable] struct {
 	scope Scope
 	most  int
 
-	mu      sync.Mutex
+	mu      lock.Mutex[lock.Table]
 	entries map[K]*Entry
 }
 

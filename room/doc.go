@@ -32,12 +32,7 @@
 // # Concurrency
 //
 // All exported methods may be called from any goroutine, except that one member's Receive is called from one goroutine
-// at a time. Lock order, each lock a leaf unless an arrow leads on:
-//
-//	Hub.mu  →  User.mu  →  the locks inside limit.Subject and limit.Abuse
-//	Hub.mu  →  Room.mu  →  Hub.life
-//
-// stats.mu, turnstile.mu and Member.mu are taken with no other lock held. Under a lock there is map and slice work
+// at a time. The order of locks is package lock's. Under a lock there is map and slice work
 // only. Nothing is delivered, published, stored or encoded under one.
 //
 // A room's runner goroutine exists while the room has something to show; there is never more than one, so a room has

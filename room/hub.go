@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"liveroom/internal/lock"
 	"liveroom/limit"
 	"liveroom/protocol"
 )
@@ -28,8 +29,8 @@ type Hub struct {
 	overload  overload
 	turnstile turnstile
 
-	// mu guards what follows, Room.refs and User.refs. Lock order: Hub.mu → User.mu, Hub.mu → Room.mu.
-	mu        sync.Mutex
+	// mu guards what follows, Room.refs and User.refs.
+	mu        lock.Mutex[lock.Hub]
 	rooms     map[string]*Room
 	users     map[string]*User
 	idleRooms map[*Room]struct{}
@@ -37,7 +38,7 @@ type Hub struct {
 	closing   bool
 
 	// life guards the start of goroutines against the end of the hub. A leaf.
-	life   sync.Mutex
+	life   lock.Mutex[lock.Life]
 	ended  bool
 	owned  sync.WaitGroup
 	warned sync.Map // of what is wrong, to when it was logged last

@@ -3,10 +3,10 @@ package room
 import (
 	"context"
 	"net/netip"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"liveroom/internal/lock"
 	"liveroom/limit"
 	"liveroom/protocol"
 )
@@ -32,7 +32,7 @@ type Member struct {
 	left atomic.Bool
 
 	// mu guards the timer against a refresh that crosses Leave. A leaf.
-	mu     sync.Mutex
+	mu     lock.Mutex[lock.Leaf]
 	expiry *time.Timer // closes the session when its token ends; nil for a token without end
 }
 

@@ -2,9 +2,9 @@ package room
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 
+	"liveroom/internal/lock"
 	"liveroom/limit"
 	"liveroom/protocol"
 )
@@ -34,8 +34,8 @@ type Room struct {
 
 	stats stats
 
-	// mu guards the rest. Lock order: Hub.mu → Room.mu → Hub.life.
-	mu       sync.Mutex
+	// mu guards the rest.
+	mu       lock.Mutex[lock.Room]
 	audience audience
 	tick     tick
 	history  history

@@ -1,16 +1,16 @@
 package room
 
 import (
-	"sync"
 	"time"
 
+	"liveroom/internal/lock"
 	"liveroom/limit"
 	"liveroom/protocol"
 )
 
 // stats are what a room's host sees of its traffic here. mu is a leaf.
 type stats struct {
-	mu       sync.Mutex
+	mu       lock.Mutex[lock.Leaf]
 	seconds  [statSeconds]tally // of the last minute, by second
 	refusals []Refused          // the newest last
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"liveroom/internal/lock"
 	"liveroom/limit"
 )
 
@@ -15,7 +16,7 @@ import (
 type turnstile struct {
 	spare sync.Pool // of turns
 
-	mu sync.Mutex // a leaf
+	mu lock.Mutex[lock.Turnstile]
 	// guarded by mu
 	waiting []*turn // in order; those before head are gone
 	head    int

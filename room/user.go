@@ -1,9 +1,9 @@
 package room
 
 import (
-	"sync"
 	"time"
 
+	"liveroom/internal/lock"
 	"liveroom/limit"
 	"liveroom/protocol"
 )
@@ -18,8 +18,8 @@ type User struct {
 
 	refs int // members and calls that use it; guarded by Hub.mu
 
-	// mu guards the rest. Lock order: Hub.mu → User.mu → the locks inside subjects and abuse.
-	mu      sync.Mutex
+	// mu guards the rest.
+	mu      lock.Mutex[lock.User]
 	places  []*place // few: one per room
 	answers answers
 }

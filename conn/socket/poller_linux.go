@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"liveroom/internal/lock"
 )
 
 // Poller waits for the input of many sockets in one epoll set, edge-triggered, so that nothing has to be armed again. Their
@@ -17,7 +18,7 @@ type Poller[S comparable] struct {
 	set *os.File
 	raw syscall.RawConn
 
-	mu sync.Mutex // a leaf
+	mu lock.Mutex[lock.Leaf]
 	// guarded by mu
 	sleepers []S     // by descriptor
 	tickets  []int32 // by descriptor, which tell a late event for an earlier owner of it apart

@@ -8,11 +8,12 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"liveroom/internal/lock"
 )
 
 // Allotment is what a process may do with its descriptors.
@@ -80,7 +81,7 @@ type Doorkeeper struct {
 	refused func(why string) // counts
 	log     *slog.Logger
 
-	mu sync.Mutex // a leaf
+	mu lock.Mutex[lock.Leaf]
 	// guarded by mu
 	requests  int // connections that are no sockets
 	byAddress map[netip.Addr]int

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"liveroom/internal/lock"
 )
 
 // Headroom turns newcomers away while what this process holds leaves too little room below its memory limit. The limit is
@@ -19,7 +21,7 @@ import (
 type Headroom struct {
 	limit uint64 // bytes; 0: none. Fixed
 
-	mu sync.Mutex // a leaf
+	mu lock.Mutex[lock.Leaf]
 	// guarded by mu
 	read time.Time
 	held uint64

@@ -59,6 +59,7 @@ func TestRenewedCertificateIsNoticed(t *testing.T) {
 		}
 		put(old)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if got := serial(); got != 1 {
 			t.Fatalf("serial %d", got)
 		}
@@ -67,6 +68,7 @@ func TestRenewedCertificateIsNoticed(t *testing.T) {
 		}
 		put(renewed)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if got := serial(); got != 2 {
 			t.Fatalf("serial %d", got)
 		}

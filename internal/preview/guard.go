@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"sync"
 	"time"
 
+	"liveroom/internal/lock"
 	"liveroom/limit"
 )
 
@@ -135,7 +135,7 @@ type Guard struct {
 	news chan watching
 
 	// mu guards what follows; it is a leaf.
-	mu    sync.Mutex
+	mu    lock.Mutex[lock.Leaf]
 	state Watch
 	// base is what the watch under way compares with; nil when none is.
 	base *limit.Rules

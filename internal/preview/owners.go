@@ -2,9 +2,9 @@ package preview
 
 import (
 	"strings"
-	"sync"
 	"sync/atomic"
 
+	"liveroom/internal/lock"
 	"liveroom/limit"
 )
 
@@ -27,7 +27,7 @@ type owner struct {
 type owners struct {
 	sets [ownerSets][ownerWays]ownerPlace
 
-	mu sync.Mutex // guards writes; a leaf
+	mu lock.Mutex[lock.Leaf] // guards writes; a leaf
 }
 
 type ownerPlace struct {

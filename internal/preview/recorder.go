@@ -3,12 +3,12 @@ package preview
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
 
+	"liveroom/internal/lock"
 	"liveroom/limit"
 )
 
@@ -75,7 +75,7 @@ type Recorder struct {
 	shards [shardCount]shard
 
 	// mu is taken after a shard's mu, never before.
-	mu sync.Mutex
+	mu lock.Mutex[lock.Recorder]
 	// held is the level at which recordings are made until heldUntil, because users that a lower one lets in again have
 	// not been watched for a whole window.
 	held      uint32

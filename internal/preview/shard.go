@@ -2,10 +2,10 @@ package preview
 
 import (
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"liveroom/internal/lock"
 	"liveroom/limit"
 )
 
@@ -51,7 +51,7 @@ type shard struct {
 	// Recorder.relax reads it.
 	full atomic.Int64
 
-	mu      sync.Mutex
+	mu      lock.Mutex[lock.Shard]
 	newest  limit.Instant
 	from    limit.Instant // since when nothing is missing
 	swept   limit.Instant

@@ -9,9 +9,9 @@ package recent
 
 import (
 	"slices"
-	"sync"
 	"time"
 
+	"liveroom/internal/lock"
 	"liveroom/limit"
 )
 
@@ -69,7 +69,7 @@ type change struct {
 
 // Ring keeps the last [Steps] steps.
 type Ring struct {
-	mu      sync.Mutex
+	mu      lock.Mutex[lock.Leaf]
 	taken   int // readings so far; the first one only begins the second's step
 	last    map[key]int64
 	totals  map[string]int64

@@ -3,9 +3,9 @@ package recent
 import (
 	"cmp"
 	"slices"
-	"sync"
 	"time"
 
+	"liveroom/internal/lock"
 	"liveroom/limit"
 )
 
@@ -51,7 +51,7 @@ func most(users map[string]Refused) []Refused {
 
 // Top finds who is refused most: Space-Saving (Metwally et al., 2005) once a minute. It is a [limit.Observer].
 type Top struct {
-	mu      sync.Mutex
+	mu      lock.Mutex[lock.Leaf]
 	minutes [int(Window/minute) + 1]struct {
 		number int64 // which minute since the clock began, plus 1; 0: none yet
 		users  map[string]*Refused

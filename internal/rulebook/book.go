@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"liveroom/internal/lock"
 )
 
 // Book is one node's view of the limits.
@@ -17,10 +19,10 @@ type Book struct {
 
 	// mu is held while a set is put in force, so that sets from the store and from this node's own publish do not pass
 	// each other.
-	mu sync.Mutex
+	mu lock.Mutex[lock.Book]
 
-	keeping sync.Mutex // a leaf; held while the copy is written
-	kept    uint64     // the version of the copy, 0 as long as this book has written none
+	keeping lock.Mutex[lock.Leaf] // held while the copy is written
+	kept    uint64                // the version of the copy, 0 as long as this book has written none
 
 	stop   context.CancelFunc
 	follow func() // ends the store's calls

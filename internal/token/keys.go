@@ -9,12 +9,13 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/MicahParks/jwkset"
 	"github.com/MicahParks/keyfunc/v3"
 	"github.com/golang-jwt/jwt/v5"
+
+	"liveroom/internal/lock"
 )
 
 const (
@@ -47,7 +48,7 @@ type keySet struct {
 	log    *slog.Logger
 	wanted chan struct{} // has one place: a fetch is wanted before keysRefresh is over
 
-	mu     sync.Mutex
+	mu     lock.Mutex[lock.Leaf]
 	keys   jwt.Keyfunc          // nil before the first fetch that worked
 	began  time.Time            // of the last fetch that worked
 	next   time.Time            // the earliest time of the next fetch

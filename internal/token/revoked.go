@@ -4,8 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"strings"
-	"sync"
 	"time"
+
+	"liveroom/internal/lock"
 )
 
 // What can be revoked, as a prefix of its name.
@@ -29,7 +30,7 @@ func digest(signed string) string {
 // Revocations knows which tokens are not good any more although they have not expired. The zero value knows of none. It is
 // safe for concurrent use.
 type Revocations struct {
-	mu sync.RWMutex // a leaf
+	mu lock.Mutex[lock.Leaf]
 	at map[string]time.Time
 }
 
@@ -50,8 +51,8 @@ func (r *Revocations) Add(name string, at time.Time) bool {
 // Revoked tells whether an identity's token is not good any more: it was revoked itself, or issued before its user was. A
 // token that does not say when it was issued is not judged by its user.
 func (r *Revocations) Revoked(i Identity) bool {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if len(r.at) == 0 {
 		return false
 	}

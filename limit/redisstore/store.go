@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"liveroom/internal/lock"
 	"liveroom/limit"
 )
 
@@ -25,7 +26,7 @@ type Store struct {
 	// Replaced as a whole.
 	link atomic.Pointer[link]
 
-	mu       sync.Mutex // guards what follows; a leaf
+	mu       lock.Mutex[lock.Leaf] // guards what follows; a leaf
 	replaced time.Time
 	closed   bool
 	running  sync.WaitGroup // Add under mu and not after closed
