@@ -3,6 +3,6 @@
 // test that comes by finds the fault, not only the one that would have met the deadlock. In every other build a Mutex is
 // a sync.Mutex and costs nothing more.
 //
-// Files: order.go, the places; mutex.go, the shipped form; proof.go, the form that proves; goroutine_*.go, which tell
+// Files: order.go, the places; numbers.go, where each stands; mutex.go, the shipped form; proof.go, the form that proves; goroutine_*.go, which tell
 // goroutines apart.
 package lock
