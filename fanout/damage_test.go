@@ -10,33 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
 
-// said collects what a node logs. Safe for concurrent use.
-type said struct {
-	mu sync.Mutex
-	b  bytes.Buffer // guarded by mu
-}
-
-func (s *said) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
-
 // begun is a node on a directory, and what it logs.
-func begun(t *testing.T, dir string) (*Fabric, *said, error) {
+func begun(t *testing.T, dir string) (*Fabric, *syncBuffer, error) {
 	t.Helper()
-	log := &said{}
+	log := &syncBuffer{}
 	f, err := Open(t.Context(), Config{NodeID: "n1", DataDir: dir}, slog.New(slog.NewTextHandler(io.MultiWriter(log, t.Output()), nil)))
 	return f, log, err
 }

@@ -76,8 +76,8 @@
 // Apart from the store a node keeps marks ([MarksFile] in the data directory): the ledger's name, where it ended, how many of
 // its sequences hold no gift, and the highest sequence of the other streams. At the start a ledger that is another one, shorter,
 // or has lost gifts is an error with both numbers ([Fabric.LedgerWhole]); it gets another name ([Fabric.LedgerID]), which voids all
-// cursors, and goes on beyond what was given out. All of it is read once after each start, since a damaged record shows when
-// it is read. A store that has lost revocations is refused, and a stream that can't be read is never made anew over what is left.
+// cursors, and goes on beyond what was given out. An embedded one is read whole once after each start, since a damaged record
+// shows when it is read. A store that has lost revocations is refused, and a stream that can't be read is never made anew over what is left.
 //
 // # Ages
 //

@@ -203,8 +203,8 @@ const skipGap = 1 << 10
 // skipAtOnce is how many fillers are under way at a time.
 const skipAtOnce = 256
 
-// skipTo makes the ledger go on behind a sequence, by messages that are nobody's gift and are taken away again. It is slow,
-// some 100,000 a second where nothing is synced for them, and happens where a ledger was lost.
+// skipTo makes the ledger go on behind a sequence, by messages that are nobody's gift and are taken away again. It is slow, and
+// happens where a ledger was lost.
 func (f *Fabric) skipTo(ctx context.Context, to, last uint64) error {
 	f.log.Warn("the gift ledger is brought beyond the numbers that were given out", "from", last, "to", to)
 	if f.server != nil { // a sync for each would take minutes
