@@ -38,58 +38,21 @@ func (h *Hub) check() error {
 
 // check returns what is wrong with the room; members counts its members by user.
 func (r *Room) check(members map[*User]int) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.audience.check(); err != nil {
-		return err
-	}
-	for _, s := range r.audience.shards {
-		for _, m := range s.members {
-			members[m.user]++
-			if m.left.Load() && r.refs == 0 {
-				return fmt.Errorf("member %d has left and is still there", m.number)
-			}
+	in := r.audience.Where(func(*Member) bool { return true })
+	for _, m := range in {
+		members[m.user]++
+		if m.left.Load() && r.refs == 0 {
+			return fmt.Errorf("member of %s has left and is still there", m.user.id)
 		}
 	}
+	online, here, _ := r.audience.Counts()
 	switch {
-	case r.refs < r.audience.size:
-		return fmt.Errorf("%d members, %d references", r.audience.size, r.refs)
-	case r.crowd.here != r.audience.size:
-		return fmt.Errorf("%d members, counted %d", r.audience.size, r.crowd.here)
-	case int(r.online.Load()) != r.crowd.online():
-		return fmt.Errorf("online is %d, the gate hears %d", r.crowd.online(), r.online.Load())
-	case r.likes.shown > r.likes.total:
-		return fmt.Errorf("likes: shown %d of %d", r.likes.shown, r.likes.total)
-	case r.gifts.shown > r.gifts.last:
-		return fmt.Errorf("gifts: shown %d, had %d", r.gifts.shown, r.gifts.last)
-	}
-	return nil
-}
-
-// check returns what is wrong with the audience.
-func (a *audience) check() error {
-	n, deflating := 0, 0
-	var last *Member
-	for i, s := range a.shards {
-		if len(s.members) == 0 || len(s.members) >= a.most {
-			return fmt.Errorf("shard %d has %d members", i, len(s.members))
-		}
-		for _, m := range s.members {
-			if last != nil && inOrder(last, m) >= 0 {
-				return fmt.Errorf("shard %d: %d/%d stands after %d/%d", i, m.descriptor, m.number, last.descriptor, last.number)
-			}
-			last = m
-			n++
-			if m.deflates {
-				deflating++
-			}
-		}
-	}
-	if deflating != a.deflating {
-		return fmt.Errorf("%d deflate, counted %d", deflating, a.deflating)
-	}
-	if n != a.size {
-		return fmt.Errorf("size is %d, there are %d", a.size, n)
+	case r.refs < len(in):
+		return fmt.Errorf("%d members, %d references", len(in), r.refs)
+	case here != len(in):
+		return fmt.Errorf("%d members, counted %d", len(in), here)
+	case r.Online() != online:
+		return fmt.Errorf("online is %d, the gate hears %d", online, r.Online())
 	}
 	return nil
 }

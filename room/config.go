@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"time"
 
 	"liveroom/limit"
 	"liveroom/protocol"
+	"liveroom/room/audience"
 )
 
 // Config configures a [Hub]. Zero fields take the defaults that are named with them.
@@ -56,21 +56,8 @@ type Config struct {
 	// MaxText is the longest danmaku in grapheme clusters. Default protocol.MaxTextGraphemes.
 	MaxText int
 
-	// Tick is the shortest time between two flushes of a room. Default 25 ms.
-	Tick time.Duration
-	// DeflateFrom is how many members must take deflated frames before a room makes them, and gathers longer for a frame
-	// while much is said, so that it deflates better. Making one costs about as much as writing it to five or ten. Default 16.
-	DeflateFrom int
-	// GatherTick is the longest that it then gathers; at Tick or below it never does. Default 100 ms.
-	GatherTick time.Duration
-	// HistoryCount is how many danmaku a joining member is shown. Default 50.
-	HistoryCount int
-	// HistoryAge is how old the oldest of them may be. Default 5 minutes.
-	HistoryAge time.Duration
-	// OnlineEvery is the shortest time between two online events of a room. Default 2 s.
-	OnlineEvery time.Duration
-	// LikeEvery is the shortest time between two like events of a room, and between two writes of its likes. Default 1 s.
-	LikeEvery time.Duration
+	// Audience says how rooms show what they show.
+	Audience audience.Config
 	// RepeatWithin is how long a user may not say the same again in a room. Default 5 s.
 	RepeatWithin time.Duration
 	// ComboWithin is the longest pause between two gifts of one combo. Default 5 s.
@@ -79,8 +66,6 @@ type Config struct {
 	AnswersFor time.Duration
 	// AnswersKept bounds the answers remembered per user. Default 64.
 	AnswersKept int
-	// ResumeOverlap is how far before a resuming client's last danmaku its history begins. Default 2 s.
-	ResumeOverlap time.Duration
 	// ResumeGifts is how many missed gifts a resuming client is sent at most. Default 500.
 	ResumeGifts int
 	// GiftTimeout bounds the wait for the ledger. Default 3 s.
@@ -95,8 +80,6 @@ type Config struct {
 	RoomIdle time.Duration
 	// SweepEvery is how often idle rooms and users are looked at. Default 1 s.
 	SweepEvery time.Duration
-	// Workers is how many goroutines deliver one flush of a large room. Default: GOMAXPROCS.
-	Workers int
 }
 
 // withDefaults returns a copy in which zero fields have their defaults.
@@ -104,26 +87,18 @@ func (c Config) withDefaults() Config {
 	set(&c.MaxRooms, 20_000)
 	set(&c.MaxUsers, 250_000)
 	set(&c.MaxText, protocol.MaxTextGraphemes)
-	set(&c.DeflateFrom, 16)
-	set(&c.HistoryCount, 50)
 	set(&c.AnswersKept, 64)
 	set(&c.ResumeGifts, 500)
-	set(&c.Workers, runtime.GOMAXPROCS(0))
-	set(&c.Tick, 25*time.Millisecond)
-	set(&c.GatherTick, 100*time.Millisecond)
-	set(&c.HistoryAge, 5*time.Minute)
-	set(&c.OnlineEvery, 2*time.Second)
-	set(&c.LikeEvery, time.Second)
 	set(&c.RepeatWithin, 5*time.Second)
 	set(&c.ComboWithin, 5*time.Second)
 	set(&c.AnswersFor, 2*time.Minute)
-	set(&c.ResumeOverlap, 2*time.Second)
 	set(&c.GiftTimeout, 3*time.Second)
 	set(&c.GiftRetry, 10*time.Minute)
 	set(&c.Heartbeat, 25*time.Second)
 	set(&c.OpenTimeout, 5*time.Second)
 	set(&c.RoomIdle, 10*time.Second)
 	set(&c.SweepEvery, time.Second)
+	c.Audience = c.Audience.WithDefaults()
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -162,8 +137,8 @@ func (c Config) Validate() error {
 		field string
 		value int
 	}{
-		{"MaxRooms", c.MaxRooms}, {"MaxUsers", c.MaxUsers}, {"MaxText", c.MaxText}, {"DeflateFrom", c.DeflateFrom}, {"HistoryCount", c.HistoryCount},
-		{"AnswersKept", c.AnswersKept}, {"ResumeGifts", c.ResumeGifts}, {"Workers", c.Workers},
+		{"MaxRooms", c.MaxRooms}, {"MaxUsers", c.MaxUsers}, {"MaxText", c.MaxText},
+		{"AnswersKept", c.AnswersKept}, {"ResumeGifts", c.ResumeGifts},
 	} {
 		if n.value < 1 {
 			faults = append(faults, fmt.Errorf("room: %s: want at least 1, have %d", n.field, n.value))
@@ -173,14 +148,17 @@ func (c Config) Validate() error {
 		field string
 		value time.Duration
 	}{
-		{"Tick", c.Tick}, {"GatherTick", c.GatherTick}, {"HistoryAge", c.HistoryAge}, {"OnlineEvery", c.OnlineEvery}, {"LikeEvery", c.LikeEvery},
+
 		{"RepeatWithin", c.RepeatWithin}, {"ComboWithin", c.ComboWithin}, {"AnswersFor", c.AnswersFor},
-		{"ResumeOverlap", c.ResumeOverlap}, {"GiftTimeout", c.GiftTimeout}, {"GiftRetry", c.GiftRetry},
+		{"GiftTimeout", c.GiftTimeout}, {"GiftRetry", c.GiftRetry},
 		{"Heartbeat", c.Heartbeat}, {"OpenTimeout", c.OpenTimeout}, {"RoomIdle", c.RoomIdle}, {"SweepEvery", c.SweepEvery},
 	} {
 		if d.value < time.Millisecond {
 			faults = append(faults, fmt.Errorf("room: %s: want at least 1ms, have %v", d.field, d.value))
 		}
+	}
+	if err := c.Audience.Validate(); err != nil {
+		faults = append(faults, fmt.Errorf("room: Audience: %w", err))
 	}
 	seen := map[string]bool{}
 	for i, g := range c.Gifts {

@@ -126,7 +126,7 @@ func TestAMessageFromTheFutureIsOneMessageMore(t *testing.T) {
 // Who was where the ring is no more, or at a message that nobody else has, is told so; who was at a deleted one is not.
 func TestAPositionIsFoundOrItIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newMemoryBus(), func(c *Config) { c.Gate = gateOf(t, unlimited); c.HistoryCount = 10 })
+		w := newWorld(t, newMemoryBus(), func(c *Config) { c.Gate = gateOf(t, unlimited); c.Audience.HistoryCount = 10 })
 		host := w.join("demo", "host", as(protocol.RoleHost))
 		var mids []string
 		for i := range 30 {

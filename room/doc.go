@@ -1,10 +1,9 @@
-// Package room is a live room on one node: who is in it, what is said in it, and what every viewer sees of it in which
-// order. A [Hub] holds the node's rooms and users.
+// Package room is a live room on one node: who is in it, what may be said in it, and what becomes of it. A [Hub] holds the
+// node's rooms and users.
 //
-// The one idea: everything a room shows comes back to it on one [Feed], is appended to the current tick's batch, and
-// leaves as one [protocol.Broadcast] for all members. The first event after a quiet tick leaves at once; while there is
-// traffic, one flush follows per tick. Admission ([Room.Handle]) and showing ([Feed]) meet only on the bus, so a
-// message takes the same way whether its sender is here, on another node, or a platform's back end.
+// The one idea: admission ([Room.Handle]) and showing ([Feed]) meet only on the bus. What is admitted is published; what a room
+// shows, its [audience.Audience], is what comes back on the feed. So a message takes the same way whether its sender is here, on
+// another node, or a platform's back end.
 //
 // # What a message passes
 //
@@ -15,11 +14,6 @@
 // A gift whose outcome is unknown and whose id is sent again goes straight to the ledger, past a closed room and the
 // gate, since it may have been stored. A user refused by limits again and again is muted, then its
 // session is closed.
-//
-// # What a viewer is told
-//
-// Danmaku, gifts and control in the bus' order; like totals at most once a second; the online count at most once in two
-// seconds; all in the tick's one frame. A room that is behind by a whole frame (1 MiB) drops danmaku and says missed.
 //
 // # When the node is behind
 //
@@ -35,8 +29,7 @@
 // at a time. The order of locks is package lock's. Under a lock there is map and slice work
 // only. Nothing is delivered, published, stored or encoded under one.
 //
-// A room's runner goroutine exists while the room has something to show; there is never more than one, so a room has
-// one order. A room's folder goroutine exists while likes wait for the bus. The hub's sweeper lives as long as the
+// An audience's runner exists while the room has something to show, a room's folder goroutine while likes wait for the bus. The hub's sweeper lives as long as the
 // hub. [Hub.Close] waits for all of them.
 //
 // # Memory
@@ -48,4 +41,9 @@
 // # What it does not do
 //
 // It opens no socket, verifies no token, knows neither NATS nor Redis, and stores nothing itself.
+//
+// Files in reading order: config.go, bus.go (what it is plugged into); hub.go, registry.go (rooms and users come and go),
+// room.go; join.go, member.go, speaker.go, user.go (who speaks, and what is remembered of it); admission.go (what every message
+// passes), subjects.go (whose buckets pay), messages.go, gifts.go (what becomes of each kind); policy.go, moderation.go (settings and who may change them);
+// overload.go (what is given up while the node is behind), stats.go (what a host sees), metrics.go.
 package room

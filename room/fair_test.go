@@ -21,7 +21,7 @@ func (w *walker) Deliver(*protocol.Broadcast) { w.at(w.delivered.Add(1)) }
 // A small room does not wait for a huge one's flush: what it has to show goes out between two parts of it.
 func TestSmallRoomPassesAHugeOne(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that a turn is taken only where one is given
-	const viewers = 20 * yieldEvery
+	const viewers = 20 * 128
 	w := newWorld(t, newMemoryBus(), func(c *Config) { c.Gate = gateOf(t, unlimited) })
 	small := w.join("small", "s")
 	var delivered, shown atomic.Int64
@@ -41,17 +41,15 @@ func TestSmallRoomPassesAHugeOne(t *testing.T) {
 	}
 	r, _ := w.hub.Room("huge")
 	for idle := false; !idle; runtime.Gosched() {
-		r.mu.Lock()
-		idle = !r.tick.running
-		r.mu.Unlock()
+		idle = r.audience.Idle()
 	}
 	delivered.Store(0)
 	armed.Store(true)
-	r.show([]byte(`{"ev":"danmaku","mid":"m","ts":1}`))
+	r.audience.Danmaku([]byte(`{"ev":"danmaku","mid":"m","ts":1}`))
 	for delivered.Load() < viewers {
 		runtime.Gosched()
 	}
-	if n := shown.Load(); n == 0 || n > asked+2*yieldEvery {
+	if n := shown.Load(); n == 0 || n > asked+2*128 {
 		t.Errorf("said at frame %d of %d of the huge room, shown after frame %d", asked, viewers, n)
 	}
 }

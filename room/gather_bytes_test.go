@@ -43,7 +43,7 @@ func TestBytesPerDanmaku(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	measure := func(t *testing.T, perSecond float64, gatherTick time.Duration) (got wire) {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, newMemoryBus(), func(cfg *Config) { cfg.Gate, cfg.GatherTick = gateOf(t, unlimited), gatherTick })
+			w := newWorld(t, newMemoryBus(), func(cfg *Config) { cfg.Gate, cfg.Audience.GatherTick = gateOf(t, unlimited), gatherTick })
 			r := rand.New(rand.NewPCG(1, uint64(perSecond)))
 			crowd := w.crowdOf(250, r)
 			talk := func(d time.Duration) {

@@ -26,7 +26,7 @@ func TestGather(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, newMemoryBus(), func(cfg *Config) { cfg.Gate, cfg.DeflateFrom = gateOf(t, unlimited), c.from })
+				w := newWorld(t, newMemoryBus(), func(cfg *Config) { cfg.Gate, cfg.Audience.DeflateFrom = gateOf(t, unlimited), c.from })
 				a := w.join("demo", "a", deflating)
 				w.join("demo", "b")
 				talk := func(n int) {
@@ -59,7 +59,7 @@ func TestGather(t *testing.T) {
 // A gift ends the gathering with the tick as it is configured.
 func TestGiftEndsGathering(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newMemoryBus(), func(c *Config) { c.Gate, c.DeflateFrom = gateOf(t, unlimited), 1 })
+		w := newWorld(t, newMemoryBus(), func(c *Config) { c.Gate, c.Audience.DeflateFrom = gateOf(t, unlimited), 1 })
 		a := w.join("demo", "a", deflating)
 		for i := range 500 {
 			a.say(fmt.Sprint(i))
@@ -87,7 +87,7 @@ func TestGiftEndsGathering(t *testing.T) {
 // A room makes deflated frames only when enough of its members take them.
 func TestDeflateFrom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newMemoryBus(), func(c *Config) { c.Gate, c.DeflateFrom = gateOf(t, unlimited), 2 })
+		w := newWorld(t, newMemoryBus(), func(c *Config) { c.Gate, c.Audience.DeflateFrom = gateOf(t, unlimited), 2 })
 		a := w.join("demo", "a", deflating)
 		say := func() bool {
 			before := a.deflatedFrames()

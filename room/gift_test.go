@@ -277,8 +277,8 @@ func TestChatIsRecoveredOnlyAsFarAsItIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newMemoryBus(), func(c *Config) {
 			c.Gate = gateOf(t, unlimited)
-			c.HistoryCount = 10
-			c.ResumeOverlap = time.Second
+			c.Audience.HistoryCount = 10
+			c.Audience.ResumeOverlap = time.Second
 		})
 		host := w.join("demo", "host")
 		a := w.join("demo", "a")

@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"liveroom/internal/lock"
 	"liveroom/limit"
 	"liveroom/protocol"
+	"liveroom/room/audience"
 )
 
 // Hub holds the rooms and users of one node. It is safe for concurrent use.
@@ -23,6 +25,7 @@ type Hub struct {
 	stamps    *stamper
 	global    limit.Subject // of everything on this node
 	bus       Bus
+	showing   audience.Env
 	catalogue map[string]protocol.CatalogueGift
 	done      chan struct{} // closed when goroutines shall end
 
@@ -59,8 +62,11 @@ func New(cfg Config) (*Hub, error) {
 	for _, g := range cfg.Gifts {
 		h.catalogue[g.ID] = g
 	}
+	h.showing = audience.Env{
+		Config: cfg.Audience, Clock: cfg.Gate.Now, Wall: h.stamps.at, Stretch: h.stretched, Spawn: h.spawn, Done: h.done, Metrics: cfg.Metrics.audience,
+	}
 	h.spawn(h.sweep)
-	cfg.Metrics.behind(0, rungNormal, cfg.Tick)
+	cfg.Metrics.behind(0, rungNormal, cfg.Audience.Tick)
 	if cfg.Lag != nil {
 		h.spawn(h.watch)
 	}
@@ -178,4 +184,63 @@ func (h *Hub) troubled(what, room string, err error) {
 	}
 	h.warned.Store(what, now)
 	h.cfg.Log.Warn(what, "room", room, "err", err)
+}
+
+// stamper turns instants of the gate's clock into times that people and other nodes understand. A message carries the
+// instant at which it was admitted, not the one at which its goroutine came to look at a clock: between the two a
+// process may be stopped for seconds, and the quota is kept by the first.
+type stamper struct {
+	clock limit.Clock
+	wall  func() time.Time
+
+	offset atomic.Int64 // Unix ns at the clock's zero
+	read   atomic.Int64 // the clock, when offset was taken; 0: never
+}
+
+const (
+	// offsetFor is how long an offset is used, so that corrections of the wall clock show.
+	offsetFor = time.Second
+	// readWithin bounds how far apart the two readings of an offset may be. One that took longer was interrupted, and is
+	// taken again the next time.
+	readWithin = 100 * time.Microsecond
+)
+
+func newStamper(clock limit.Clock, wall func() time.Time) *stamper {
+	return &stamper{clock: clock, wall: wall}
+}
+
+// at returns an instant as Unix ms.
+func (s *stamper) at(i limit.Instant) int64 {
+	now := s.clock()
+	last := limit.Instant(s.read.Load())
+	if last == 0 || now.Sub(last) >= offsetFor {
+		wall := s.wall().UnixNano()
+		if after := s.clock(); last == 0 || after.Sub(now) <= readWithin {
+			s.offset.Store(wall - int64(now))
+			s.read.Store(max(int64(now), 1))
+		}
+	}
+	return (s.offset.Load() + int64(i)) / int64(time.Millisecond)
+}
+
+// admittedAt is when a decision that was asked for at now let a message out, as Unix ms: what is paced, at its turn.
+func (h *Hub) admittedAt(now limit.Instant, d limit.Decision) int64 {
+	return h.stamps.at(max(d.At, now).Add(min(d.Delay, LongestDelay)))
+}
+
+// steppedBy is how far the wall clock may have been set before what waits for a time of day is told.
+const steppedBy = time.Second
+
+// wallAhead is how far the wall clock is ahead of the gate's; only its changes mean anything.
+func (h *Hub) wallAhead() time.Duration {
+	return time.Duration(h.cfg.Now().UnixNano() - int64(h.gate.Now()))
+}
+
+// followStep arms the ends of all tokens anew, since timers do not follow the wall clock.
+func (h *Hub) followStep() {
+	for _, r := range h.opened() {
+		for _, m := range r.audience.Where(func(*Member) bool { return true }) {
+			m.expireWithToken()
+		}
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"liveroom/protocol"
+	"liveroom/room/audience"
 )
 
 func TestRoomsOpenAgainAfterTheBusFailed(t *testing.T) {
@@ -171,8 +172,8 @@ func TestRoomsAreListedBySize(t *testing.T) {
 }
 
 func TestConfigNamesEveryFault(t *testing.T) {
-	err := Config{Tick: -1, MaxRooms: -1, Gifts: []protocol.CatalogueGift{{ID: "a b", Price: 0}}}.Validate()
-	for _, field := range []string{"Bus", "Gate", "Tick", "MaxRooms", "Gifts[0]"} {
+	err := Config{Audience: audience.Config{Tick: -1}, MaxRooms: -1, Gifts: []protocol.CatalogueGift{{ID: "a b", Price: 0}}}.Validate()
+	for _, field := range []string{"Bus", "Gate", "Audience: Tick", "MaxRooms", "Gifts[0]"} {
 		if err == nil || !strings.Contains(err.Error(), "room: "+field+":") {
 			t.Errorf("want a fault of %s in %v", field, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"liveroom/internal/admit"
 	"liveroom/limit"
 	"liveroom/protocol"
+	"liveroom/room/audience"
 )
 
 // JoinRequest is what the wiring knows of a session that said hello.
@@ -68,26 +69,15 @@ func refusal(err *protocol.Error) *protocol.Refusal {
 	}
 }
 
-// view is the room at the instant of a join: what is not in it reaches the member live.
-type view struct {
-	online int
-	likes  int64
-	gift   uint64   // sequence of the last gift that is not to come live
-	recent [][]byte // danmaku that are not to come live
-	chat   int64    // ts of the newest of all danmaku so far that are not to come live, 0 for none
-	last   string   // its mid, "" for none
-	whole  bool     // recent has all danmaku since the last one that the member saw
-}
-
 // admit asks the gate and seats the member.
-func (r *Room) admit(j *JoinRequest) (*Member, view, *protocol.Error) {
+func (r *Room) admit(j *JoinRequest) (*Member, audience.View, *protocol.Error) {
 	h := r.hub
 	if left, yes := r.policy.Load().banned.in(&j.Who, h.cfg.Now().UnixMilli()); yes {
-		return nil, view{}, sanctionedFor(protocol.ReasonBanned, left)
+		return nil, audience.View{}, sanctionedFor(protocol.ReasonBanned, left)
 	}
-	u, p, err := h.seat(r, j.Who.User)
+	u, p, err := h.attach(r, j.Who.User)
 	if err != nil {
-		return nil, view{}, err
+		return nil, audience.View{}, err
 	}
 	by := Speaker{who: &j.Who, user: u, place: p, conn: j.Conn, networks: j.Networks, addr: j.Addr}
 	now := h.gate.Now()
@@ -95,41 +85,89 @@ func (r *Room) admit(j *JoinRequest) (*Member, view, *protocol.Error) {
 		if d.Verdict == limit.Degrade { // half a join is none
 			r.release(now, &by, limit.Join, 1)
 		}
-		h.unseat(u, p)
-		return nil, view{}, admit.Error(protocol.ReasonRateLimited, d)
+		h.detach(u, p)
+		return nil, audience.View{}, admit.Error(protocol.ReasonRateLimited, d)
 	}
 	m := &Member{
-		session: j.Session, room: r, user: u, place: p, conn: j.Conn, networks: j.Networks, addr: j.Addr, lang: j.Lang, descriptor: j.Order, deflates: j.Deflates,
+		session: j.Session, room: r, user: u, place: p, conn: j.Conn, networks: j.Networks, addr: j.Addr, lang: j.Lang, spot: audience.Place{Order: j.Order, Deflates: j.Deflates},
 		joined: now, joinedAs: j.Who.Role,
 	}
 	who := j.Who
 	m.who.Store(&who)
-	return m, r.seat(m, j.Hello.Resume), nil
+	return m, r.audience.Join(m, j.Hello.Resume), nil
 }
 
-// seat puts m among those who get the next flush, and returns what went before it, in one critical section: so m
-// misses nothing and sees nothing twice.
-func (r *Room) seat(m *Member, resume *protocol.Cursor) view {
-	now := r.hub.gate.Now()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	v := view{likes: r.likes.total, gift: r.gifts.shown, whole: true}
-	r.history.expire(now.Add(-r.hub.cfg.HistoryAge))
-	from := awake
-	if resume != nil {
-		from, v.whole = r.history.left(resume, now, r.hub.stamps.at)
+// welcome encodes what a session is told when it has joined: the welcome, what was said lately, and the gifts that it
+// missed. It may ask the ledger; what happens in the room meanwhile waits in the session.
+func (r *Room) welcome(ctx context.Context, m *Member, j *JoinRequest, v audience.View) []byte {
+	cfg := &r.hub.cfg
+	now := cfg.Now().UnixMilli()
+	missed, whole := r.missedGifts(ctx, j.Hello.Resume, v.Gift)
+	state := r.policy.Load().state(r.id)
+	state.Online, state.Likes = v.Online, v.Likes
+	w := protocol.Welcome{
+		ID: j.Hello.ID, Session: j.SessionID, Node: cfg.Node, GuestToken: j.GuestToken,
+		User:      protocol.Self{ID: j.Who.User, Name: j.Who.Name, Role: j.Who.Role},
+		Room:      state,
+		Cursor:    protocol.Cursor{Gift: v.Gift, Chat: v.Chat, Last: v.Last, Ledger: r.hub.bus.LedgerID()},
+		Recovered: protocol.Recovered{Gift: whole, Chat: v.Whole},
+		Limits:    map[string]protocol.Allowance{}, Gifts: cfg.Gifts,
+		GiftRetryMS: cfg.GiftRetry.Milliseconds(), HeartbeatMS: cfg.Heartbeat.Milliseconds(), Time: now,
 	}
-	if from != awake { // two nodes get two writers' danmaku in an order of their own
-		from = from.Add(-r.hub.cfg.ResumeOverlap)
+	if w.Cursor.Chat == 0 {
+		w.Cursor.Chat = now
 	}
-	var newest *spoken
-	v.recent, newest = r.history.since(from, r.tick.unshown)
-	v.chat, v.last = newest.ts, newest.id()
-	r.audience.add(m)
-	if r.audience.size == 1 {
-		r.crowd.shown = r.audience.size + r.crowd.elsewhere // told in the welcome
+	if w.Gifts == nil {
+		w.Gifts = []protocol.CatalogueGift{}
 	}
-	r.countLocked()
-	v.online = r.crowd.online()
-	return v
+	if cfg.Allowances != nil {
+		w.Limits = cfg.Allowances(r.id, j.Who.Role)
+	}
+	out := protocol.AppendWelcome(make([]byte, 0, 2048), w)
+	for _, event := range v.Recent {
+		out = append(append(out, ','), event...)
+	}
+	for _, g := range missed {
+		out = protocol.AppendStoredGift(append(out, ','), g)
+	}
+	return out
+}
+
+// missedGifts returns the room's gifts after the client's last one up to the one before its first live one, and whether
+// these are all.
+func (r *Room) missedGifts(ctx context.Context, resume *protocol.Cursor, upTo uint64) (missed []protocol.StoredGift, whole bool) {
+	switch {
+	case resume == nil:
+		return nil, true
+	case otherLedger(resume.Ledger, r.hub.bus.LedgerID()):
+		return nil, false
+	case resume.Gift == upTo:
+		return nil, true
+	case resume.Gift > upTo: // seen on a node that is ahead of this one, or the ledger is another or an older one
+		return nil, r.stores(ctx, resume.Gift)
+	}
+	gifts, err := r.hub.bus.Gifts(ctx, r.id, resume.Gift, r.hub.cfg.ResumeGifts)
+	if err != nil {
+		r.hub.troubled("missed gifts can't be read", r.id, err)
+		return nil, false
+	}
+	for len(gifts) > 0 && gifts[len(gifts)-1].Seq > upTo {
+		gifts = gifts[:len(gifts)-1]
+	}
+	if len(gifts) == 0 || gifts[0].Prev != resume.Gift || gifts[len(gifts)-1].Seq != upTo {
+		return nil, false
+	}
+	return gifts, true
+}
+
+// otherLedger reports whether a cursor is known to be of another ledger than the one in use.
+func otherLedger(cursor, inUse string) bool { return cursor != "" && inUse != "" && cursor != inUse }
+
+// stores reports whether the room's gifts in the ledger go as far as seq.
+func (r *Room) stores(ctx context.Context, seq uint64) bool {
+	last, err := r.hub.bus.GiftsEnd(ctx, r.id)
+	if err != nil {
+		r.hub.troubled("end of the ledger can't be read", r.id, err)
+	}
+	return err == nil && last >= seq
 }

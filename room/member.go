@@ -9,24 +9,23 @@ import (
 	"liveroom/internal/lock"
 	"liveroom/limit"
 	"liveroom/protocol"
+	"liveroom/room/audience"
 )
 
-// Member is one session's seat in a room. Receive is called from one goroutine at a time, Leave from any.
+// Member is one session in a room. Receive is called from one goroutine at a time, Leave from any.
 type Member struct {
 	// fixed
-	session    Session
-	room       *Room
-	user       *User
-	place      *place
-	conn       *limit.Subject
-	networks   []*limit.Subject
-	addr       netip.Addr
-	lang       protocol.Lang
-	descriptor int
-	deflates   bool
-	joined     limit.Instant // what the gate was asked with
-	joinedAs   protocol.Role
-	number     uint64 // set by the audience when the member joins
+	session  Session
+	room     *Room
+	user     *User
+	place    *place
+	conn     *limit.Subject
+	networks []*limit.Subject
+	addr     netip.Addr
+	lang     protocol.Lang
+	spot     audience.Place
+	joined   limit.Instant // what the gate was asked with
+	joinedAs protocol.Role
 
 	who  atomic.Pointer[Identity]
 	left atomic.Bool
@@ -41,6 +40,15 @@ func (m *Member) Room() *Room { return m.room }
 
 // User is the member's user.
 func (m *Member) User() *User { return m.user }
+
+// Place implements [audience.Viewer].
+func (m *Member) Place() *audience.Place { return &m.spot }
+
+// Deliver implements [audience.Viewer].
+func (m *Member) Deliver(b *protocol.Broadcast) { m.session.Deliver(b) }
+
+// Release implements [audience.Viewer].
+func (m *Member) Release() { m.session.Release() }
 
 // Receive handles one frame after the hello and answers it through the session.
 func (m *Member) Receive(req *protocol.Request) {
@@ -73,9 +81,7 @@ func (m *Member) owe(a protocol.Ack) {
 		return
 	}
 	m.session.Hold(protocol.AppendAck(make([]byte, 0, 128), a, m.lang))
-	m.room.mu.Lock()
-	defer m.room.mu.Unlock()
-	m.room.oweLocked(m)
+	m.room.audience.Owe(m)
 }
 
 func (m *Member) answer(a protocol.Ack) {
@@ -131,10 +137,7 @@ func (m *Member) Leave() {
 		return
 	}
 	m.expireWithToken() // which stops what runs
-	m.room.mu.Lock()
-	m.room.audience.remove(m)
-	m.room.countLocked()
-	m.room.mu.Unlock()
+	m.room.audience.Leave(m)
 	who := Identity{User: m.user.id, Role: m.joinedAs}
 	m.room.release(m.joined, &Speaker{who: &who, user: m.user, place: m.place, conn: m.conn, networks: m.networks, addr: m.addr}, limit.Join, 1)
 	m.room.hub.depart(m.user, m.place)

@@ -2,9 +2,12 @@ package room
 
 import (
 	"math/rand/v2"
+	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"liveroom/internal/lock"
 	"liveroom/limit"
 	"liveroom/protocol"
 )
@@ -19,8 +22,8 @@ import (
 type overload struct {
 	ladder // owned by the hub's watch
 
-	at   atomic.Int32  // the rung, for everybody
-	turn atomic.Uint32 // counts danmaku, of which a share passes
+	at      atomic.Int32  // the rung, for everybody
+	counted atomic.Uint32 // danmaku, of which a share passes
 }
 
 // Rungs of the ladder. On each, what the lower ones give up is given up too.
@@ -39,7 +42,7 @@ const (
 	lagCaughtUp = 20 * time.Millisecond
 )
 
-// Pace of the ladder. A step up shows in the lag only after what waits already is worked off, so the next waits for that
+// Rests of the ladder. A step up shows in the lag only after what waits already is worked off, so the next waits for that
 // in part; all the way up takes a quarter of a second at best. All the way down takes three quarters.
 const (
 	watchEvery = 25 * time.Millisecond
@@ -91,7 +94,7 @@ func (h *Hub) watch() {
 			lag := max(h.cfg.Lag(), h.turnstile.age(now))
 			rung := h.overload.observe(now, lag)
 			h.overload.at.Store(int32(rung))
-			h.cfg.Metrics.behind(lag, rung, h.stretched(h.cfg.Tick))
+			h.cfg.Metrics.behind(lag, rung, h.stretched(h.cfg.Audience.Tick))
 		case <-h.done:
 			return
 		}
@@ -117,7 +120,7 @@ func (h *Hub) shed(op protocol.Op) *protocol.Error {
 
 // lucky reports whether a danmaku is of the share that passes on a rung.
 func (h *Hub) lucky(rung int32) bool {
-	return rung < rungChat && h.overload.turn.Add(1)%(1<<(rung-rungDanmaku+1)) == 0
+	return rung < rungChat && h.overload.counted.Add(1)%(1<<(rung-rungDanmaku+1)) == 0
 }
 
 // tooMuch refuses a danmaku or a like, and counts it.
@@ -140,4 +143,119 @@ func (h *Hub) Newcomers() (retry time.Duration, ok bool) {
 		return 0, true
 	}
 	return shedRetry, false
+}
+
+// turnstile is where danmaku and likes wait for their turn to be handled when many come at once. Without it each of them would
+// be a goroutine that may run, and everything else, a gift on its way through the ledger above all, would stand in line
+// behind all of them each time it lets go of the processor. So in one slice only so many are handled, and then whatever
+// else may run has its turn first. Gifts and control never wait here.
+type turnstile struct {
+	spare sync.Pool // of waiters
+
+	mu lock.Mutex[lock.Turnstile]
+	// guarded by mu
+	waiting []*waiter // in order; those before head are gone
+	head    int
+	left    int           // to be handled in this slice
+	began   limit.Instant // of this slice
+	driving bool          // a driver exists
+}
+
+// waiter is one request that waits.
+type waiter struct {
+	since limit.Instant
+	come  chan bool // one element; false: waited too long
+}
+
+const (
+	// sliceMost is how many requests one processor handles in a slice: some 20 µs each.
+	sliceMost = 16
+	// sliceLasts is the shortest time between two slices while nobody waits.
+	sliceLasts = 500 * time.Microsecond
+	// waitMost is how long a request waits before it is refused, since its sender would send it again.
+	waitMost = 250 * time.Millisecond
+)
+
+// awaitTurn returns when it is a request's turn; false when that took too long.
+func (h *Hub) awaitTurn(now limit.Instant) bool {
+	q := &h.turnstile
+	q.mu.Lock()
+	if q.passLocked(now, sliceMost*h.cfg.Audience.Workers) {
+		q.mu.Unlock()
+		return true
+	}
+	t, _ := q.spare.Get().(*waiter)
+	if t == nil {
+		t = &waiter{come: make(chan bool, 1)}
+	}
+	t.since = now
+	q.waiting = append(q.waiting, t)
+	if !q.driving {
+		q.driving = h.spawn(h.drive)
+		if !q.driving { // the hub has ended
+			q.callLocked(now, len(q.waiting))
+		}
+	}
+	q.mu.Unlock()
+	ok := <-t.come
+	q.spare.Put(t)
+	return ok
+}
+
+// passLocked reports whether a request may go on at once.
+func (q *turnstile) passLocked(now limit.Instant, most int) bool {
+	if q.driving {
+		return false
+	}
+	if now.Sub(q.began) >= sliceLasts {
+		q.began, q.left = now, most
+	}
+	if q.left == 0 {
+		return false
+	}
+	q.left--
+	return true
+}
+
+// callLocked lets the first n who wait go on.
+func (q *turnstile) callLocked(now limit.Instant, n int) {
+	for ; n > 0 && q.head < len(q.waiting); q.head++ {
+		t := q.waiting[q.head]
+		q.waiting[q.head] = nil
+		late := now.Sub(t.since) > waitMost
+		t.come <- !late
+		if !late { // a refusal costs little
+			n--
+		}
+	}
+	if 2*q.head >= len(q.waiting) { // so that a line that never ends does not grow for ever
+		n := copy(q.waiting, q.waiting[q.head:])
+		clear(q.waiting[n:])
+		q.waiting, q.head = q.waiting[:n], 0
+	}
+}
+
+// drive calls those who wait, slice by slice, until nobody does.
+func (h *Hub) drive() {
+	q := &h.turnstile
+	for more := true; more; {
+		runtime.Gosched() // what else may run goes first
+		now := h.gate.Now()
+		q.mu.Lock()
+		q.began, q.left = now, 0
+		q.callLocked(now, sliceMost*h.cfg.Audience.Workers)
+		more = q.head < len(q.waiting)
+		q.driving = more
+		q.mu.Unlock()
+	}
+}
+
+// age is how long the first in line has waited.
+func (q *turnstile) age(now limit.Instant) time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.head == len(q.waiting) {
+		return 0
+	}
+	return now.Sub(q.waiting[q.head].since)
 }

@@ -2,10 +2,15 @@ package room
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
+	"liveroom/limit"
 	"liveroom/protocol"
 )
 
@@ -90,6 +95,12 @@ func parsePolicy(value []byte, revision uint64) (*policy, error) {
 	return p, nil
 }
 
+// hides reports whether a message was deleted.
+func (p *policy) hides(mid string) bool {
+	_, yes := p.deleted[mid]
+	return yes
+}
+
 // sanctions are mutes or bans by their user.
 type sanctions map[string]sanction
 
@@ -134,4 +145,196 @@ func (p *policy) state(id string) protocol.RoomState {
 // shows reports whether viewers see the same of both.
 func (p *policy) shows(q *policy) bool {
 	return p.Title == q.Title && p.SlowMode == q.SlowMode && p.Closed == q.Closed && string(p.Pinned) == string(q.Pinned)
+}
+
+// changeAttempts is how often a change is tried against others who change the same room.
+const changeAttempts = 8
+
+// change stores settings that edit has worked out from those in force, however many nodes change the room at once.
+func (r *Room) change(ctx context.Context, edit func(s *stored, now int64) *protocol.Error) *protocol.Error {
+	ctx, cancel := context.WithTimeout(ctx, r.hub.cfg.OpenTimeout)
+	defer cancel()
+	later := &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(openRetry)}
+	for range changeAttempts {
+		p := r.policy.Load()
+		now := r.hub.cfg.Now().UnixMilli()
+		s := p.stored.clone()
+		s.prune(now)
+		if err := edit(&s, now); err != nil {
+			return err
+		}
+		value, err := json.Marshal(s)
+		if err != nil {
+			r.hub.troubled("settings do not encode", r.id, err)
+			return &protocol.Error{Reason: protocol.ReasonInternal}
+		}
+		if len(value) > maxSettings {
+			return &protocol.Error{Reason: protocol.ReasonUnavailable, Detail: "the room's lists are full"}
+		}
+		revision, err := r.hub.bus.PutSettings(ctx, r.id, value, p.revision)
+		switch {
+		case err == nil:
+			r.adopt(value, revision)
+			return nil
+		case !errors.Is(err, ErrConflict):
+			r.hub.troubled("settings are not stored", r.id, err)
+			return later
+		}
+		if err := r.catchUp(ctx); err != nil {
+			r.hub.troubled("settings can't be loaded", r.id, err)
+			return later
+		}
+	}
+	return later
+}
+
+// catchUp reads the settings that somebody else has stored.
+func (r *Room) catchUp(ctx context.Context) error {
+	value, revision, err := r.hub.bus.Settings(ctx, r.id)
+	if err != nil {
+		return err
+	}
+	r.adopt(value, revision)
+	return nil
+}
+
+// SetTitle stores the room's title, cleaned like a danmaku; "" removes it.
+func (r *Room) SetTitle(ctx context.Context, title string) *protocol.Error {
+	if title != "" {
+		clean, err := protocol.CleanText(title, protocol.MaxTextGraphemes)
+		if err != nil {
+			return err
+		}
+		title = clean
+	}
+	return r.change(ctx, func(s *stored, _ int64) *protocol.Error {
+		s.Title = title
+		return nil
+	})
+}
+
+// SetSlowMode stores the least time between two danmaku of one viewer, 0 to protocol.MaxSlowMode.
+func (r *Room) SetSlowMode(ctx context.Context, d time.Duration) *protocol.Error {
+	if d < 0 || d > protocol.MaxSlowMode {
+		return protocol.BadField("slow_mode_ms", "0 to "+protocol.MaxSlowMode.String(), d.String())
+	}
+	return r.change(ctx, func(s *stored, _ int64) *protocol.Error {
+		s.SlowMode = d.Milliseconds()
+		return nil
+	})
+}
+
+// SetClosed stores whether the room takes messages.
+func (r *Room) SetClosed(ctx context.Context, closed bool) *protocol.Error {
+	return r.change(ctx, func(s *stored, _ int64) *protocol.Error {
+		s.Closed = closed
+		return nil
+	})
+}
+
+// change is what one policy means to those who were in the room under another.
+type change struct {
+	events  [][]byte // for everybody
+	deleted []string // messages
+	told    []told   // users to whom something happened
+}
+
+// told is what one user's sessions are told or closed with.
+type told struct {
+	user  string
+	below rank // it does not concern this rank and those above
+	event []byte
+	close *protocol.Refusal
+}
+
+// adopt puts stored settings into force, unless newer ones are, and tells the members what changes for them.
+func (r *Room) adopt(value []byte, revision uint64) {
+	next, err := parsePolicy(value, revision)
+	if err != nil {
+		r.hub.troubled("settings can't be read, the last good ones stay", r.id, err)
+		return
+	}
+	for {
+		old := r.policy.Load()
+		if next.revision <= old.revision {
+			return
+		}
+		c := difference(r.id, old, next, r.hub.cfg.Now().UnixMilli())
+		if r.replace(old, next, c) {
+			return
+		}
+	}
+}
+
+// replace swaps the policy if it is still the old one, and makes the change known.
+func (r *Room) replace(old, next *policy, c change) bool {
+	type hit struct {
+		members []*Member
+		told
+	}
+	hits := make([]hit, 0, len(c.told))
+	r.mu.Lock()
+	if !r.policy.CompareAndSwap(old, next) {
+		r.mu.Unlock()
+		return false
+	}
+	for _, mid := range c.deleted {
+		r.audience.Forget(mid)
+	}
+	r.audience.Control(c.events...)
+	for _, t := range c.told {
+		hits = append(hits, hit{r.here(t.user), t})
+	}
+	r.mu.Unlock()
+	for _, h := range hits {
+		for _, m := range h.members {
+			if rankOf(m.who.Load().Role) < h.below {
+				m.tell(h.told)
+			}
+		}
+	}
+	return true
+}
+
+func (m *Member) tell(t told) {
+	if t.close != nil {
+		m.session.Close(*t.close)
+		return
+	}
+	m.session.Control(t.event)
+}
+
+// difference works out what a new policy changes. now is Unix ms.
+func difference(id string, old, next *policy, now int64) change {
+	var c change
+	for _, mid := range slices.Sorted(maps.Keys(next.deleted)) {
+		if !old.hides(mid) {
+			c.deleted = append(c.deleted, mid)
+			c.events = append(c.events, protocol.AppendDeleted(nil, mid))
+		}
+	}
+	if !next.shows(old) {
+		c.events = append(c.events, protocol.AppendRoom(nil, next.state(id)))
+	}
+	for user, s := range next.muted {
+		if left, yes := s.left(now); yes && old.muted[user] != s {
+			c.told = append(c.told, told{user: user, below: s.by, event: protocol.AppendMuted(nil, int((left+999)/1000))})
+		}
+	}
+	for user, s := range old.muted {
+		if _, yes := s.left(now); !yes {
+			continue
+		}
+		if _, still := next.muted[user]; !still {
+			c.told = append(c.told, told{user: user, below: s.by, event: protocol.AppendMuted(nil, 0)})
+		}
+	}
+	for user, s := range next.banned {
+		was, known := old.banned[user]
+		_, before := was.left(now)
+		if _, yes := s.left(now); yes && !(known && before && was.by >= s.by) {
+			c.told = append(c.told, told{user: user, below: s.by, close: &protocol.Refusal{Code: protocol.CloseForbidden, Detail: "banned"}})
+		}
+	}
+	return c
 }

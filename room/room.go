@@ -2,23 +2,25 @@ package room
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 
 	"liveroom/internal/lock"
 	"liveroom/limit"
 	"liveroom/protocol"
+	"liveroom/room/audience"
 )
 
 // Room is one live room on this node.
 type Room struct {
 	// fixed
-	id      string
-	hub     *Hub
-	subject limit.Subject
-	shares  *shares
-	ready   chan struct{} // closed once opening has ended
-	gone    chan struct{} // closed once the room is closed for good
-	wake    chan struct{} // one element: makes the runner look again
+	id       string
+	hub      *Hub
+	subject  limit.Subject
+	shares   *shares
+	audience *audience.Audience[*Member]
+	ready    chan struct{} // closed once opening has ended
+	gone     chan struct{} // closed once the room is closed for good
 
 	// set while opening, fixed once ready is closed
 	openErr *protocol.Error
@@ -29,40 +31,29 @@ type Room struct {
 	idle     limit.Instant
 	retiring bool
 
-	policy atomic.Pointer[policy]
-	online atomic.Int64 // sessions here and elsewhere, for the gate's tiers
+	policy atomic.Pointer[policy] // stored with mu held
+	stats  stats
 
-	stats stats
-
-	// mu guards the rest.
-	mu       lock.Mutex[lock.Room]
-	audience audience
-	tick     tick
-	history  history
-	authors  authors
-	gifts    giftOrder
-	likes    likes
-	crowd    crowd
+	// mu guards the rest, and that viewers are told of policies in their order.
+	mu    lock.Mutex[lock.Room]
+	likes likes
 }
 
 func newRoom(h *Hub, id string) *Room {
 	r := &Room{
 		id: id, hub: h,
-		subject: limit.Subject{Scope: limit.ScopeRoom}, shares: newShares(),
-		ready: make(chan struct{}), gone: make(chan struct{}), wake: make(chan struct{}, 1),
-		history:  history{most: h.cfg.HistoryCount},
-		audience: audience{most: shardMax},
+		subject: limit.Subject{Scope: limit.ScopeRoom}, shares: newShares(), audience: audience.New[*Member](&h.showing),
+		ready: make(chan struct{}), gone: make(chan struct{}),
 	}
 	r.policy.Store(&policy{})
-	now := h.gate.Now()
-	r.tick.flushed = now.Add(-h.cfg.Tick)
-	r.likes.shownAt = now.Add(-h.cfg.LikeEvery)
-	r.crowd.shownAt = now.Add(-h.cfg.OnlineEvery)
 	return r
 }
 
 // ID is the room's id.
 func (r *Room) ID() string { return r.id }
+
+// Online is the number of sessions in the room on all nodes, as far as this one knows.
+func (r *Room) Online() int { return r.audience.Online() }
 
 // open subscribes to the room's traffic and reads what there was before. Nobody is in the room yet.
 func (r *Room) open(ctx context.Context, create func() *protocol.Error) *protocol.Error {
@@ -74,9 +65,9 @@ func (r *Room) open(ctx context.Context, create func() *protocol.Error) *protoco
 		return &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(openRetry)}
 	}
 	r.stop = stop
-	opened := r.hub.gate.Now()
-	since := opened.Add(-r.hub.cfg.HistoryAge)
-	recent, err := r.hub.bus.Recent(ctx, r.id, r.hub.cfg.HistoryCount)
+	shown, opened := &r.hub.showing, r.hub.gate.Now()
+	since := opened.Add(-shown.HistoryAge)
+	recent, err := r.hub.bus.Recent(ctx, r.id, shown.HistoryCount)
 	if err != nil {
 		r.hub.troubled("room opens without its recent danmaku", r.id, err)
 		since = opened
@@ -90,16 +81,10 @@ func (r *Room) open(ctx context.Context, create func() *protocol.Error) *protoco
 	if o.Revision > 0 {
 		r.adopt(o.Settings, o.Revision)
 	}
-	elsewhere := r.hub.elsewhere(r.id)
+	r.audience.Elsewhere(r.hub.elsewhere(r.id))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.crowd.elsewhere = elsewhere
-	r.countLocked()
-	r.recallLocked(recent, opened, since)
-	r.likes.total = max(r.likes.total, o.Likes)
-	r.likes.shown = r.likes.total
-	r.gifts.last = max(r.gifts.last, o.LastGift)
-	r.gifts.shown = r.gifts.last
+	r.audience.Restore(recent, opened, since, r.policy.Load().hides, o.Likes, o.LastGift)
 	return nil
 }
 
@@ -114,43 +99,46 @@ func (r *Room) mayCreate(create func() *protocol.Error) *protocol.Error {
 	return create()
 }
 
-// recallLocked puts what was said before the room opened in front of what came in since. It counts as come when the room
-// opened; nothing is known of what was said before floor.
-func (r *Room) recallLocked(recent [][]byte, opened, floor limit.Instant) {
-	since := r.history
-	if len(recent) >= since.most {
-		floor = opened
-	}
-	r.history = history{most: since.most, gone: spoken{at: floor}}
-	deleted := r.policy.Load().deleted
-	for _, event := range recent {
-		s := spoken{event: event, ts: protocol.EventTS(event), at: opened}
-		mid := s.id()
-		if since.find(mid) != nil {
-			continue
-		}
-		if _, yes := deleted[mid]; yes {
-			s.event, s.mid = nil, mid
-		} else {
-			r.authors.note(event)
-		}
-		r.history.add(s)
-	}
-	for i := range since.size {
-		r.history.add(*since.at(i))
-	}
-	if since.gone.id() != "" { // more came while the room opened than it keeps
-		r.history.gone = since.gone
-	}
-}
+// feed is a Room as the bus sees it.
+type feed Room
+
+var _ Feed = (*feed)(nil)
+
+// Danmaku implements [Traffic].
+func (f *feed) Danmaku(event []byte) { f.audience.Danmaku(event) }
+
+// Gift implements [Traffic].
+func (f *feed) Gift(g protocol.StoredGift) { f.audience.Gift(g) }
+
+// Likes implements [State].
+func (f *feed) Likes(total int64) { f.audience.Likes(total) }
+
+// Settings implements [State].
+func (f *feed) Settings(value []byte, revision uint64) { (*Room)(f).adopt(value, revision) }
+
+// Control implements [Traffic].
+func (f *feed) Control(message []byte) { (*Room)(f).obey(message) }
 
 // quiet reports whether a room without members may be forgotten. Caller holds Hub.mu.
 func (r *Room) quiet(now limit.Instant) bool {
 	r.mu.Lock()
-	busy := r.tick.running || r.likes.folding || r.likes.pending > 0 || r.audience.size > 0
+	busy := r.likes.folding || r.likes.pending > 0
 	r.mu.Unlock()
-	return !busy && r.subject.Full(now)
+	return !busy && r.audience.Idle() && r.subject.Full(now)
 }
 
-// Online is the number of sessions in the room on all nodes, as far as this one knows.
-func (r *Room) Online() int { return int(r.online.Load()) }
+// close ends the subscription and hands over what likes are left. Nobody is in the room and no runner exists.
+func (r *Room) close() error {
+	r.stop()
+	r.mu.Lock()
+	n := r.likes.pending
+	r.likes.pending = 0
+	r.mu.Unlock()
+	if n == 0 {
+		return nil
+	}
+	if err := r.hub.bus.AddLikes(r.id, n); err != nil {
+		return fmt.Errorf("room %s: %d likes are lost: %w", r.id, n, err)
+	}
+	return nil
+}

@@ -3,11 +3,13 @@ package room
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"liveroom/limit"
 	"liveroom/protocol"
@@ -125,7 +127,7 @@ func (v *viewer) ask(req protocol.Request) event {
 	}
 	before := len(v.told(""))
 	v.Receive(&req)
-	v.Release() // what is held while the node is behind
+	v.fakeSession.Release() // what is held while the node is behind
 	acks := ofKind(v.told("")[before:], "ack")
 	if len(acks) != 1 || acks[0].ID != req.ID {
 		v.w.t.Fatalf("%s %s: want one ack, have %+v", req.Op, req.ID, acks)
@@ -161,4 +163,59 @@ func texts(events []event) []string {
 		out = append(out, e.Text)
 	}
 	return out
+}
+
+// Over any joins and leaves, online equals the members, on the room, at the gate and in the list.
+func TestJoinLeaveModel(t *testing.T) {
+	w := newWorld(t, newMemoryBus(), func(c *Config) {
+		c.Gate = gateOf(t, unlimited)
+		c.SweepEvery, c.RoomIdle = 1e6, 1e6 // a millisecond: rooms and users come and go while others join
+	})
+	run := 0
+	rapid.Check(t, func(t *rapid.T) {
+		run++
+		var in []*viewer
+		count := map[string]int{}
+		t.Repeat(map[string]func(*rapid.T){
+			"": func(t *rapid.T) {
+				if err := w.hub.check(); err != nil {
+					t.Fatal(err)
+				}
+				for id, n := range count {
+					r, ok := w.hub.Room(id)
+					if n > 0 && !ok || ok && r.Online() != n {
+						t.Fatalf("room %s: joined are %d, online says otherwise", id, n)
+					}
+				}
+			},
+			"join": func(t *rapid.T) {
+				room := fmt.Sprint("r", run, "-", rapid.IntRange(0, 3).Draw(t, "room"))
+				v := w.join(room, fmt.Sprint("u", rapid.IntRange(0, 3).Draw(t, "user")))
+				in = append(in, v)
+				count[room]++
+			},
+			"leave": func(t *rapid.T) {
+				if len(in) == 0 {
+					return
+				}
+				i := rapid.IntRange(0, len(in)-1).Draw(t, "who")
+				in[i].Leave()
+				in[i].Leave() // the second must do nothing
+				count[in[i].room.id]--
+				in = slices.Delete(in, i, i+1)
+			},
+		})
+		for _, v := range in {
+			v.Leave()
+		}
+	})
+	eventually(t, func() bool {
+		rooms, users := w.hub.sizes()
+		return rooms+users == 0
+	})
+	w.bus.set(func(b *memoryBus) {
+		if n := len(b.feeds); n != 0 {
+			t.Fatalf("%d subscriptions are left of rooms that are gone", n)
+		}
+	})
 }

@@ -16,7 +16,7 @@ type Identity struct {
 	Name    string // as viewers see it
 	Role    protocol.Role
 	Expires time.Time // of the proof; zero: never
-	Proof   uint64    // tells proofs apart, for [Hub.Cut]
+	Proof   uint64    // tells proofs apart, for [Hub.Disconnect]
 }
 
 // guest reports whether the server named the user itself.
@@ -50,26 +50,16 @@ func (h *Hub) Speak(ctx context.Context, room string, c Caller, req *protocol.Re
 		return protocol.Refuse(req.ID, err)
 	}
 	defer h.exit(r)
-	u, p, err := h.seat(r, c.Who.User)
+	u, p, err := h.attach(r, c.Who.User)
 	if err != nil {
 		return protocol.Refuse(req.ID, err)
 	}
-	defer h.unseat(u, p)
+	defer h.detach(u, p)
 	return r.Handle(ctx, &Speaker{who: &c.Who, user: u, place: p, addr: c.Addr}, req)
 }
 
-// With calls f with the room, opened when it is not open on this node, and keeps it open meanwhile.
-func (h *Hub) With(ctx context.Context, room string, create func() *protocol.Error, f func(*Room) *protocol.Error) *protocol.Error {
-	r, err := h.enter(ctx, room, create)
-	if err != nil {
-		return err
-	}
-	defer h.exit(r)
-	return f(r)
-}
-
-// seat counts a user in and finds its place in a room, until unseat.
-func (h *Hub) seat(r *Room, user string) (*User, *place, *protocol.Error) {
+// attach counts a user in and finds its place in a room, until detach.
+func (h *Hub) attach(r *Room, user string) (*User, *place, *protocol.Error) {
 	u := h.user(user)
 	if u == nil {
 		return nil, nil, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(openRetry), Detail: "this node has no place for another user"}
@@ -82,16 +72,16 @@ func (h *Hub) seat(r *Room, user string) (*User, *place, *protocol.Error) {
 	return u, p, nil
 }
 
-func (h *Hub) unseat(u *User, p *place) {
+func (h *Hub) detach(u *User, p *place) {
 	u.leave(p)
 	h.forgo(u)
 }
 
-// depart is unseat for a member. With a user's last one here, its buckets go back to what the nodes share, so that the
+// depart is detach for a member. With a user's last one here, its buckets go back to what the nodes share, so that the
 // node it comes to next finds their levels there and need not ask this one. Somebody for whom a back end speaks has no
 // home: giving back after each call would cost more than it saves.
 func (h *Hub) depart(u *User, p *place) {
-	h.unseat(u, p)
+	h.detach(u, p)
 	now := h.gate.Now()
 	u.mu.Lock()
 	lastHere := p.refs == 0
@@ -105,4 +95,21 @@ func (h *Hub) depart(u *User, p *place) {
 	if last {
 		u.subject.Leave(now)
 	}
+}
+
+// await runs f, which waits for a store, or for a message's turn, so that the speaker's socket holds nothing meanwhile that others
+// need. False: too many wait already, and f did not run.
+func (by *Speaker) await(f func()) bool {
+	if by.echo == nil {
+		f()
+		return true
+	}
+	return by.echo.Await(f)
+}
+
+// answered is the answer of f, see [Speaker.await]; outcome is what is known of a gift for which f could not run.
+func (by *Speaker) answered(req *protocol.Request, outcome protocol.Outcome, f func() protocol.Ack) protocol.Ack {
+	ack := protocol.Refuse(req.ID, later(req.Op, outcome))
+	by.await(func() { ack = f() })
+	return ack
 }

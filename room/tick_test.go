@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"liveroom/protocol"
 )
@@ -42,7 +42,7 @@ func TestFirstMessageLeavesAtOnceThenOncePerTick(t *testing.T) {
 		if got, n := texts(a.seen("danmaku")), a.flushes()-before; !slices.Equal(got, []string{"one", "two", "three"}) || n != 2 {
 			t.Fatalf("after the tick: want three danmaku in 2 flushes, have %q in %d", got, n)
 		}
-		if a.room.tick.running {
+		if !a.room.audience.Idle() {
 			t.Fatal("the runner outlives what there was to show")
 		}
 		w.stop()
@@ -74,7 +74,8 @@ func TestSteadyTrafficFlushesOncePerTick(t *testing.T) {
 // A room that is behind holds a bounded frame and tells its viewers what is missing from it.
 func TestTicksAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newMemoryBus(), func(c *Config) { c.Gate = gateOf(t, unlimited) })
+		reg := prometheus.NewRegistry()
+		w := newWorld(t, newMemoryBus(), func(c *Config) { c.Gate, c.Metrics = gateOf(t, unlimited), NewMetrics(reg) })
 		a := w.join("demo", "a")
 		a.say("leaves at once")
 		synctest.Wait()
@@ -86,11 +87,11 @@ func TestTicksAreBounded(t *testing.T) {
 		f.Gift(protocol.StoredGift{Seq: 1, Event: protocol.AppendGift(nil, protocol.Gift{Gift: "rose", Count: 1})})
 		time.Sleep(time.Second)
 		missed, shown := a.seen("missed"), len(a.seen("danmaku"))-1
-		lost := int(testutil.ToFloat64(w.hub.cfg.Metrics.missed))
+		lost := counted(t, reg, "liveroom_tick_overflow_total")
 		if len(missed) != 1 || lost == 0 || shown+lost != sent || len(a.seen("gift")) != 1 {
 			t.Fatalf("sent %d, shown %d, counted as lost %d, told %+v", sent, shown, lost, missed)
 		}
-		if got := len(a.live.frames[1]); got > maxTickBytes+1024 {
+		if got := len(a.live.frames[1]); got > 1<<20+1024 {
 			t.Fatalf("a frame of %d bytes", got)
 		}
 		if v := w.join("demo", "c"); len(v.at("danmaku")) != 50 {
@@ -100,13 +101,29 @@ func TestTicksAreBounded(t *testing.T) {
 	})
 }
 
+// counted reads a counter without labels.
+func counted(t *testing.T, reg *prometheus.Registry, name string) int {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return int(f.GetMetric()[0].GetCounter().GetValue())
+		}
+	}
+	t.Fatalf("no %s", name)
+	return 0
+}
+
 // Whoever joins amid traffic sees recent danmaku and then live ones, without a gap and without a double.
 func TestJoinHasNoGapAndNoDouble(t *testing.T) {
 	const messages, joins = 400, 60
 	w := newWorld(t, newMemoryBus(), func(c *Config) {
 		c.Gate = gateOf(t, unlimited)
-		c.HistoryCount = messages
-		c.Tick = time.Millisecond
+		c.Audience.HistoryCount = messages
+		c.Audience.Tick = time.Millisecond
 	})
 	speaker := w.join("demo", "speaker")
 	var sent sync.WaitGroup
@@ -144,8 +161,8 @@ func TestOrderPerSenderOverManyShards(t *testing.T) {
 	const senders, messages, viewers = 4, 50, 1200
 	w := newWorld(t, newMemoryBus(), func(c *Config) {
 		c.Gate = gateOf(t, unlimited)
-		c.Tick = time.Millisecond
-		c.Workers = 4
+		c.Audience.Tick = time.Millisecond
+		c.Audience.Workers = 4
 	})
 	all := make([]*viewer, viewers)
 	for i := range all {

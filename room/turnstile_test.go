@@ -41,7 +41,7 @@ func TestTurnstileModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := turnstile{driving: true} // the test is the driver
 		now := limit.Instant(0).Add(time.Hour)
-		var model []*turn
+		var model []*waiter
 		t.Repeat(map[string]func(*rapid.T){
 			"": func(t *rapid.T) {
 				if err := q.check(); err != nil {
@@ -56,7 +56,7 @@ func TestTurnstileModel(t *testing.T) {
 			},
 			"come": func(t *rapid.T) {
 				for range rapid.IntRange(1, 8).Draw(t, "n") {
-					e := &turn{since: now, come: make(chan bool, 1)}
+					e := &waiter{since: now, come: make(chan bool, 1)}
 					q.waiting = append(q.waiting, e)
 					model = append(model, e)
 				}
@@ -65,7 +65,7 @@ func TestTurnstileModel(t *testing.T) {
 				n := rapid.IntRange(0, 5).Draw(t, "n")
 				q.callLocked(now, n)
 				for n > 0 && len(model) > 0 {
-					late := now.Sub(model[0].since) > turnMost
+					late := now.Sub(model[0].since) > waitMost
 					if ok := <-model[0].come; ok == late {
 						t.Fatalf("after %v: called %v", now.Sub(model[0].since), ok)
 					} else if ok {

@@ -7,7 +7,8 @@ type (
 	Gate      struct{} // limit: changes of the rules in force
 	Hub       struct{} // room: rooms and users of the node
 	User      struct{} // room: places and answers of a user
-	Room      struct{} // room: the tick, the audience, history
+	Room      struct{} // room: which settings hold, likes on their way
+	Audience  struct{} // room/audience: members, the tick, history
 	Turnstile struct{} // room: who waits for its turn
 	Life      struct{} // room: how many goroutines a hub has
 	Table     struct{} // limit: subjects by key

@@ -18,6 +18,7 @@ import (
 	"liveroom/internal/token"
 	"liveroom/limit"
 	"liveroom/room"
+	"liveroom/room/audience"
 )
 
 // Node is one running server: every part, in the order in which they were made.
@@ -165,9 +166,9 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, reg *prometheus.
 		Gifts: n.cfg.Gifts, Node: n.cfg.NodeID, Log: n.log, Metrics: room.NewMetrics(reg),
 		AutoCreate: true, // whoever opens a room is asked by newRooms
 		GuestGifts: n.cfg.Auth.GuestGifts,
-		MaxRooms:   n.cfg.Rooms.Max, MaxText: n.cfg.Rooms.TextGraphemes, Tick: n.cfg.Rooms.Tick, RoomIdle: n.cfg.Rooms.Idle,
-		Heartbeat:   n.cfg.Sessions.Heartbeat,
-		DeflateFrom: deflateFrom,
+		MaxRooms:   n.cfg.Rooms.Max, MaxText: n.cfg.Rooms.TextGraphemes, RoomIdle: n.cfg.Rooms.Idle,
+		Heartbeat: n.cfg.Sessions.Heartbeat,
+		Audience:  audience.Config{Tick: n.cfg.Rooms.Tick, DeflateFrom: deflateFrom},
 	})
 	if err != nil {
 		return err

@@ -125,7 +125,7 @@ func (n *Node) cut(name string) {
 		proof := proofOf(id)
 		match = func(who *room.Identity) bool { return who.Proof == proof }
 	}
-	if cut := n.hub.Cut(match, protocol.Refusal{Code: protocol.CloseToken, Detail: token.ErrRevoked.Error()}); cut > 0 {
+	if cut := n.hub.Disconnect(match, protocol.Refusal{Code: protocol.CloseToken, Detail: token.ErrRevoked.Error()}); cut > 0 {
 		n.log.Info("cut what was revoked", "sessions", cut)
 	}
 }

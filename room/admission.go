@@ -97,7 +97,7 @@ func (r *Room) fresh(ctx context.Context, now limit.Instant, by *Speaker, req *p
 	case protocol.OpGift:
 		return by.answered(req, protocol.OutcomeRefused, func() protocol.Ack { return r.gift(ctx, now, by, req, e) })
 	default:
-		return r.tap(now, by, req)
+		return r.like(now, by, req)
 	}
 }
 
@@ -170,57 +170,19 @@ func sanctionedFor(reason protocol.Reason, left int64) *protocol.Error {
 	return err
 }
 
-// ask puts a message to the gate: connection, user, user in the room, address, network, room and everything, all or
-// nothing. What it does not reject is to be released when it is over.
-func (r *Room) ask(now limit.Instant, by *Speaker, a limit.Action, cost int64) limit.Decision {
-	q := r.request(by, a, cost)
-	var all [mostSubjects]*limit.Subject
-	asked, share := r.subjects(all[:0], now, by, a)
-	d := r.hub.gate.Decide(now, &q, asked...)
-	r.shares.release(share)
-	return d
-}
+// LongestDelay bounds how long a rule that paces may hold one message back. The wiring refuses rules that could ask for
+// more; a decision that asks for more nevertheless, since a reload left a debt, is held for so long.
+const LongestDelay = time.Second
 
-// release gives back the slots that rules of concurrency gave at the instant asked.
-func (r *Room) release(asked limit.Instant, by *Speaker, a limit.Action, cost int64) {
-	q := r.request(by, a, cost)
-	var all [mostSubjects]*limit.Subject
-	paid, share := r.subjects(all[:0], asked, by, a)
-	r.hub.gate.Release(asked, &q, paid...)
-	r.shares.release(share)
-}
-
-// mostSubjects is one of each scope that a room asks.
-const mostSubjects = 8
-
-// subjects appends who and what pays for a message, in the order of scopes. Those that many share are left out while no
-// rule asks them, since each is a lock for all; but for a join, whose members are counted whatever the rules.
-// The network's share of the room, if any is asked, is to be released.
-func (r *Room) subjects(all []*limit.Subject, now limit.Instant, by *Speaker, a limit.Action) ([]*limit.Subject, *limit.Entry) {
-	if by.conn != nil {
-		all = append(all, by.conn)
+// pace holds back what a leaky bucket admitted until its turn comes, on the goroutine of whoever asked: a session handles
+// one frame at a time, so what it sends stays in order and no other session waits. A message goes ahead also when its
+// sender leaves meanwhile, unless a moderator has barred it by then: pace returns why.
+func (r *Room) pace(by *Speaker, op protocol.Op, d limit.Decision) *protocol.Error {
+	if d.Delay <= 0 {
+		return nil
 	}
-	all = append(all, &by.user.subject, &by.place.subject)
-	rules := r.hub.gate.Rules()
-	for _, s := range by.networks {
-		if rules.Asks(a, s.Scope) {
-			all = append(all, s)
-		}
+	if !by.await(func() { time.Sleep(min(d.Delay, LongestDelay)) }) {
+		return later(op, protocol.OutcomeRefused)
 	}
-	all = append(all, &r.subject)
-	if a.Lasts() || rules.Asks(a, limit.ScopeGlobal) {
-		all = append(all, &r.hub.global)
-	}
-	if len(by.networks) == 0 || !rules.Asks(a, limit.ScopeNetRoom) {
-		return all, nil
-	}
-	s, share := r.shares.of(now, by.addr)
-	return append(all, s), share
-}
-
-func (r *Room) request(by *Speaker, a limit.Action, cost int64) limit.Request {
-	return limit.Request{
-		Action: a, Cost: cost, Role: string(by.who.Role), User: by.who.User, Room: r.id, Addr: by.addr,
-		Audience: r.Online(),
-	}
+	return r.barred(r.policy.Load(), by, op)
 }

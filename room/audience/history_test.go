@@ -1,4 +1,4 @@
-package room
+package audience
 
 import (
 	"fmt"
@@ -89,4 +89,14 @@ func TestHistoryModel(t *testing.T) {
 			},
 		})
 	})
+}
+
+func TestAuthorsAreBounded(t *testing.T) {
+	var a authors
+	for i := range 3 * maxAuthored {
+		a.note(protocol.AppendDanmaku(nil, protocol.Danmaku{MID: fmt.Sprint(i), User: protocol.User{ID: "host", Role: protocol.RoleHost}, Text: "x"}))
+	}
+	if n := len(a); n != maxAuthored || a[n-1].mid != fmt.Sprint(3*maxAuthored-1) {
+		t.Errorf("%d authors are kept, the last is of %s", n, a[n-1].mid)
+	}
 }

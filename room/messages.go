@@ -52,7 +52,7 @@ func (r *Room) danmaku(now limit.Instant, p *policy, by *Speaker, req *protocol.
 		return protocol.Refuse(req.ID, r.hub.unheard(r.id, err))
 	} else if err != nil {
 		r.hub.troubled("bus is away, danmaku are served on this node alone", r.id, err)
-		r.show(event)
+		r.audience.Danmaku(event)
 	}
 	r.hub.cfg.Metrics.messages[protocol.ClassDanmaku].Inc()
 	return protocol.Ack{ID: req.ID, Code: protocol.OK, MID: m.MID, TS: m.TS}
@@ -89,4 +89,82 @@ func (u *User) unsay(p *place, mine, before saying) {
 
 func tooSoon(reason protocol.Reason, scope string, wait time.Duration) *protocol.Error {
 	return &protocol.Error{Reason: reason, Scope: scope, RetryAfter: limit.Jitter(wait)}
+}
+
+// like admits likes: all of them, or as many as the buckets have.
+func (r *Room) like(now limit.Instant, by *Speaker, req *protocol.Request) protocol.Ack {
+	if storing := r.hub.cfg.Storing; storing != nil && storing() != nil { // a like that is answered 200 is kept
+		return protocol.Refuse(req.ID, later(req.Op, ""))
+	}
+	d := r.ask(now, by, limit.Like, int64(req.Count))
+	if d.Verdict > limit.Degrade {
+		return protocol.Refuse(req.ID, admit.Error(protocol.ReasonRateLimited, d))
+	}
+	defer r.release(now, by, limit.Like, int64(req.Count))
+	if err := r.pace(by, req.Op, d); err != nil {
+		return protocol.Refuse(req.ID, err)
+	}
+	r.fold(d.Counted)
+	ack := protocol.Ack{ID: req.ID, Code: protocol.OK, TS: r.hub.admittedAt(now, d)}
+	if d.Verdict == limit.Degrade {
+		ack.Code, ack.Counted, ack.Err = protocol.Degraded, int(d.Counted), admit.Error(protocol.ReasonFolded, d)
+		return ack
+	}
+	r.hub.cfg.Metrics.messages[protocol.ClassLike].Inc()
+	return ack
+}
+
+// likes are a room's folded taps: counted here, handed to the bus once a second, shown once they came back as a total.
+// Guarded by Room.mu.
+type likes struct {
+	pending int64 // not taken by the bus yet
+	folding bool  // a folder goroutine exists
+}
+
+// fold counts taps.
+func (r *Room) fold(n int64) {
+	if n <= 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.likes.pending += n
+	if !r.likes.folding {
+		r.likes.folding = r.hub.spawn(r.folder)
+	}
+}
+
+// folder hands what was counted to the bus, once per LikeEvery, until nothing is left.
+func (r *Room) folder() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for r.handOver() {
+		timer.Reset(r.hub.cfg.Audience.LikeEvery)
+		select {
+		case <-timer.C:
+		case <-r.hub.done:
+			return
+		}
+	}
+}
+
+// handOver gives the bus what is pending; false when nothing is, in which case the caller is no folder any more.
+func (r *Room) handOver() bool {
+	r.mu.Lock()
+	n := r.likes.pending
+	r.likes.pending = 0
+	if n == 0 {
+		r.likes.folding = false
+	}
+	r.mu.Unlock()
+	if n == 0 {
+		return false
+	}
+	if err := r.hub.bus.AddLikes(r.id, n); err != nil {
+		r.hub.troubled("likes wait for the bus", r.id, err)
+		r.mu.Lock()
+		r.likes.pending += n
+		r.mu.Unlock()
+	}
+	return true
 }

@@ -1,6 +1,7 @@
-package room
+package audience
 
 import (
+	"bytes"
 	"time"
 
 	"liveroom/limit"
@@ -8,7 +9,7 @@ import (
 )
 
 // history is a room's last danmaku, bytes as they came, in a ring that grows to its bound and no further. Their order and
-// age are those of their arrival on this node: the times that they carry are of other nodes' clocks. Guarded by Room.mu.
+// age are those of their arrival on this node: the times that they carry are of other nodes' clocks. Guarded by Audience.mu.
 type history struct {
 	ring  []spoken
 	first int
@@ -126,4 +127,89 @@ func (h *history) remove(mid string) {
 			return
 		}
 	}
+}
+
+// recallLocked is [Audience.Restore] for the history.
+func (a *Audience[V]) recallLocked(recent [][]byte, opened, floor limit.Instant, deleted func(mid string) bool) {
+	since := a.history
+	if len(recent) >= since.most {
+		floor = opened
+	}
+	a.history = history{most: since.most, gone: spoken{at: floor}}
+	for _, event := range recent {
+		s := spoken{event: event, ts: protocol.EventTS(event), at: opened}
+		mid := s.id()
+		if since.find(mid) != nil {
+			continue
+		}
+		if deleted(mid) {
+			s.event, s.mid = nil, mid
+		} else {
+			a.authors.note(event)
+		}
+		a.history.add(s)
+	}
+	for i := range since.size {
+		a.history.add(*since.at(i))
+	}
+	if since.gone.id() != "" { // more came while the room opened than it keeps
+		a.history.gone = since.gone
+	}
+}
+
+// Find returns the event of a recent danmaku; nil when it is none.
+func (a *Audience[V]) Find(mid string) []byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.history.find(mid)
+}
+
+// Forget takes a danmaku out of what newcomers are shown.
+func (a *Audience[V]) Forget(mid string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.history.remove(mid)
+}
+
+// maxAuthored bounds the messages of hosts, moderators and admins whose author a room still knows when its history has
+// forgotten them: viewers go on seeing them, and a moderator may not delete them.
+const maxAuthored = 256
+
+// authors are who said a room's newest messages of more than viewers, the oldest first. Guarded by Audience.mu.
+type authors []authored
+
+type authored struct {
+	mid  string
+	user string
+	role protocol.Role
+}
+
+// roleField is in the event of whoever is no viewer, and in no text, where its quotes are escaped.
+var roleField = []byte(`,"role":"`)
+
+// note remembers who said a danmaku, unless a viewer did.
+func (a *authors) note(event []byte) {
+	if !bytes.Contains(event, roleField) {
+		return
+	}
+	user, role, ok := protocol.EventAuthor(event)
+	if !ok {
+		return
+	}
+	*a = append((*a)[max(len(*a)-maxAuthored+1, 0):], authored{protocol.EventMID(event), user, role})
+}
+
+// Author tells who said a danmaku, and in which role; false where nobody knows any more, and then a viewer did.
+func (a *Audience[V]) Author(mid string) (user string, role protocol.Role, known bool) {
+	if user, role, known = protocol.EventAuthor(a.Find(mid)); known {
+		return user, role, true
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, by := range a.authors {
+		if by.mid == mid {
+			return by.user, by.role, true
+		}
+	}
+	return "", protocol.RoleViewer, false
 }

@@ -1,0 +1,205 @@
+package audience
+
+import (
+	"sync/atomic"
+	"time"
+
+	"liveroom/internal/lock"
+	"liveroom/limit"
+	"liveroom/protocol"
+)
+
+// Viewer is a member as its audience sees it. No method blocks or calls back into this package, but for Place, which is the
+// audience's own.
+type Viewer interface {
+	comparable
+	// Place is where the viewer stands; the same pointer each time.
+	Place() *Place
+	// Deliver hands over a tick.
+	Deliver(*protocol.Broadcast)
+	// Release sends what the viewer holds back and no tick has taken along.
+	Release()
+}
+
+// Env is what the audiences of one node share. Fixed.
+type Env struct {
+	Config
+	// Clock is that of ticks and ages; it must run with the runtime's timers.
+	Clock limit.Clock
+	// Wall turns an instant of Clock into Unix ms.
+	Wall func(limit.Instant) int64
+	// Stretch returns what a tick of that length is while the node is behind.
+	Stretch func(time.Duration) time.Duration
+	// Spawn starts a goroutine that somebody waits for; false when none may start any more.
+	Spawn   func(func()) bool
+	Done    <-chan struct{} // closed when goroutines shall end
+	Metrics *Metrics
+}
+
+// Audience is a room's members and what they have been shown.
+type Audience[V Viewer] struct {
+	// fixed
+	env  *Env
+	wake chan struct{} // one element: makes the runner look again
+
+	online atomic.Int64 // sessions here and elsewhere
+
+	// mu guards the rest.
+	mu      lock.Mutex[lock.Audience]
+	shards  shards[V]
+	tick    tick[V]
+	history history
+	authors authors
+	gifts   giftOrder
+	likes   likes
+	crowd   crowd
+}
+
+// New returns the audience of a room in which nobody is yet.
+func New[V Viewer](env *Env) *Audience[V] {
+	a := &Audience[V]{env: env, wake: make(chan struct{}, 1), history: history{most: env.HistoryCount}, shards: shards[V]{most: shardMax}}
+	now := env.Clock()
+	a.tick.flushed = now.Add(-env.Tick)
+	a.likes.shownAt = now.Add(-env.LikeEvery)
+	a.crowd.shownAt = now.Add(-env.OnlineEvery)
+	return a
+}
+
+// View is the room at the instant of a join: what is not in it reaches the member live.
+type View struct {
+	Online int
+	Likes  int64
+	Gift   uint64   // sequence of the last gift that is not to come live
+	Recent [][]byte // danmaku that are not to come live
+	Chat   int64    // ts of the newest of all danmaku so far that are not to come live, 0 for none
+	Last   string   // its mid, "" for none
+	Whole  bool     // Recent has all danmaku since the last one that the member saw
+}
+
+// Join puts v among those who get the next flush, and returns what went before it, in one critical section: so v misses
+// nothing and sees nothing twice.
+func (a *Audience[V]) Join(v V, resume *protocol.Cursor) View {
+	now := a.env.Clock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := View{Likes: a.likes.total, Gift: a.gifts.shown, Whole: true}
+	a.history.expire(now.Add(-a.env.HistoryAge))
+	from := awake
+	if resume != nil {
+		from, out.Whole = a.history.left(resume, now, a.env.Wall)
+	}
+	if from != awake { // two nodes get two writers' danmaku in an order of their own
+		from = from.Add(-a.env.ResumeOverlap)
+	}
+	var newest *spoken
+	out.Recent, newest = a.history.since(from, a.tick.unshown)
+	out.Chat, out.Last = newest.ts, newest.id()
+	a.shards.add(v)
+	if a.shards.size == 1 {
+		a.crowd.shown = a.shards.size + a.crowd.elsewhere // told in the welcome
+	}
+	a.countLocked()
+	out.Online = a.crowd.online()
+	return out
+}
+
+// Leave takes v out.
+func (a *Audience[V]) Leave(v V) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.shards.remove(v)
+	a.countLocked()
+}
+
+// Where returns the members that match, which must not block and is called under the audience's lock.
+func (a *Audience[V]) Where(match func(V) bool) []V {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var found []V
+	for _, s := range a.shards.all {
+		for _, v := range s.members {
+			if match(v) {
+				found = append(found, v)
+			}
+		}
+	}
+	return found
+}
+
+// Restore puts what was there before the room opened in front of what came in since. Recent danmaku count as come when the
+// room opened; nothing is known of what was said before floor. Of those that deleted reports nothing is shown.
+func (a *Audience[V]) Restore(recent [][]byte, opened, floor limit.Instant, deleted func(mid string) bool, likes int64, lastGift uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.recallLocked(recent, opened, floor, deleted)
+	a.likes.total = max(a.likes.total, likes)
+	a.likes.shown = a.likes.total
+	a.gifts.last = max(a.gifts.last, lastGift)
+	a.gifts.shown = a.gifts.last
+}
+
+// Danmaku appends an admitted danmaku to the history and to the tick. Its bytes must not change any more.
+func (a *Audience[V]) Danmaku(event []byte) {
+	ts, now := protocol.EventTS(event), a.env.Clock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.tick.batch.Size() >= maxTickBytes {
+		a.tick.missed++
+		a.env.Metrics.missed.Inc()
+		return
+	}
+	a.history.expire(now.Add(-a.env.HistoryAge))
+	a.history.add(spoken{event: event, ts: ts, at: now})
+	a.authors.note(event)
+	if a.shards.size == 0 {
+		return
+	}
+	a.tick.unshown++
+	a.addLocked(protocol.ClassDanmaku, event, ts)
+}
+
+// giftOrder is how far the room is in the ledger. Guarded by Audience.mu.
+type giftOrder struct {
+	last  uint64 // sequence of the newest gift taken from the feed
+	shown uint64 // of the newest one that has been flushed
+}
+
+// Gift appends a gift to the tick. One that was there before is dropped; a hole is the bus' to fill, and counted here.
+func (a *Audience[V]) Gift(g protocol.StoredGift) {
+	event := protocol.AppendStoredGift(make([]byte, 0, len(g.Event)+64), g)
+	ts := protocol.EventTS(g.Event)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if g.Seq <= a.gifts.last {
+		a.env.Metrics.giftRepeats.Inc()
+		return
+	}
+	if g.Prev > a.gifts.last && a.gifts.last != 0 {
+		a.env.Metrics.giftHoles.Inc()
+	}
+	a.gifts.last = g.Seq
+	if a.shards.size == 0 {
+		a.gifts.shown = g.Seq
+		return
+	}
+	a.addLocked(protocol.ClassGift, event, ts)
+}
+
+// Control appends events to the tick, whole.
+func (a *Audience[V]) Control(events ...[]byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.shards.size == 0 {
+		return
+	}
+	for _, e := range events {
+		a.addLocked(protocol.ClassControl, e, 0)
+	}
+}
+
+// Idle reports whether nothing is to be shown, and no goroutine of the audience's exists.
+func (a *Audience[V]) Idle() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return !a.tick.running
+}
