@@ -9,7 +9,7 @@ FUZZTIME ?= 10s
 .PHONY: build run cluster load test check gotest jstest bench model chaos fuzz chromium promtool redis node clean
 
 build:
-	$(GO) build -trimpath -o bin/liveserver ./cmd/liveserver
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/liveserver ./cmd/liveserver
 
 # One node with everything inside, and its addresses with tokens. More flags: make run FLAGS='-addr :9000'
 run: build

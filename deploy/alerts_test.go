@@ -27,7 +27,7 @@ type testFile struct {
 	} `yaml:"tests"`
 }
 
-func read(t *testing.T, path string, into any) {
+func parse(t *testing.T, path string, into any) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -42,8 +42,8 @@ func read(t *testing.T, path string, into any) {
 func TestEveryAlertIsTestedAndExplained(t *testing.T) {
 	var rules ruleFile
 	var tests testFile
-	read(t, "prometheus/liveroom.rules.yml", &rules)
-	read(t, "prometheus/liveroom.test.yml", &tests)
+	parse(t, "prometheus/liveroom.rules.yml", &rules)
+	parse(t, "prometheus/liveroom.test.yml", &tests)
 	runbook, err := os.ReadFile("../docs/runbook.md")
 	if err != nil {
 		t.Fatal(err)

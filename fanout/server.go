@@ -1,3 +1,5 @@
+//go:build !nonats
+
 package fanout
 
 import (

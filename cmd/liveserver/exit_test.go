@@ -31,7 +31,7 @@ func TestWhatAnOperatorCanMend(t *testing.T) {
 		{"no such file", []string{"-config", "/nowhere.yaml"}, nil, "liveserver: config: allowed is a YAML file"},
 		{"unknown variable", nil, []string{"LIVEROOM_NODES=3"}, "liveserver: LIVEROOM_NODES: allowed is a known key"},
 		{"unknown flag", []string{"-fast"}, nil, "-fast"},
-		{"unknown command", []string{"begin"}, nil, `liveserver: there is no command "begin": it is serve, token, check or version`},
+		{"unknown command", []string{"begin"}, nil, `liveserver: there is no command "begin": it is serve, token, check, health, `},
 		{"bad value", []string{"-rooms-tick", "soon"}, nil, `liveserver: rooms.tick: allowed is a duration with its unit, such as 10s or 250ms; received "soon" (by -rooms-tick)`},
 		{"busy port", []string{"-addr", busy.Addr().String()}, nil, "liveserver: addr: allowed is an address that is free to listen on; received " + busy.Addr().String() + ", which another process is using"},
 		{"busy admin port", []string{"-admin-addr", busy.Addr().String()}, nil, "liveserver: admin_addr: allowed is an address that is free"},
@@ -78,6 +78,7 @@ func TestSubcommands(t *testing.T) {
 	if _, err := token.Secret(dir); err != nil { // as a server that runs there has made it
 		t.Fatal(err)
 	}
+	notBinary := write(t, "no binary")
 	try := func(args ...string) (string, int) {
 		var out, errs strings.Builder
 		code := report(&errs, run(t.Context(), args, &out, &errs, nil))
@@ -85,6 +86,15 @@ func TestSubcommands(t *testing.T) {
 	}
 	if out, code := try("version"); code != 0 || !strings.HasPrefix(out, "liveserver ") || !strings.Contains(out, "go1.") {
 		t.Errorf("version: %d %s", code, out)
+	}
+	if out, code := try("version", "-sbom", os.Args[0]); code != 0 || !strings.Contains(out, `"bomFormat": "CycloneDX"`) || !strings.Contains(out, `"purl": "pkg:golang/github.com/nats-io/nats-server/v2@v2.`) || !strings.Contains(out, `"alg": "SHA-256"`) {
+		t.Errorf("version -sbom: %d %s", code, out)
+	}
+	if out, code := try("version", notBinary); code != 2 || !strings.HasPrefix(out, "liveserver: version: allowed is the file of a liveserver; received ") {
+		t.Errorf("version of a text: %d %s", code, out)
+	}
+	if out, code := try("health", "-admin-addr", "127.0.0.1:1"); code != 1 || !strings.HasPrefix(out, "liveserver: no server answers at 127.0.0.1:1") {
+		t.Errorf("health: %d %s", code, out)
 	}
 	if out, code := try("check", "-config", write(t, "addr: :9\n")); code != 0 || !strings.HasPrefix(out, "The configuration is valid") {
 		t.Errorf("check: %d %s", code, out)
@@ -119,4 +129,20 @@ func write(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	return name
+}
+
+// TestHealth: the health check that a container has asks the running server, and -ready asks what a load balancer would.
+func TestHealth(t *testing.T) {
+	s := startServer(t, "")
+	admin := strings.TrimPrefix(s.admin, "http://")
+	_, port, _ := net.SplitHostPort(admin)
+	for want, args := range map[string][]string{
+		`{"status":"ok"}`:           {"health", "-admin-addr", admin},
+		`{"status":"ok","node":"n1`: {"health", "-ready", "-admin-addr", ":" + port},
+	} {
+		out := &lines{}
+		if err := run(t.Context(), args, out, out, nil); err != nil || !strings.HasPrefix(out.String(), want) {
+			t.Errorf("%q: %q %v", args, out, err)
+		}
+	}
 }

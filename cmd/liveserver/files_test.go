@@ -14,7 +14,7 @@ var (
 	fileList  = regexp.MustCompile(`(?m)^// Files:(.*\n(?://.*\n)*?)(?://\n|package)`)
 	fileName  = regexp.MustCompile(`[\w/*.]+\.go\b`)
 	mentioned = regexp.MustCompile("`([\\w/*.]+\\.(?:go|lua|js|json|yaml))`")
-	built     = regexp.MustCompile(`_(linux|unix|portable|other|race|norace)\.go$`) // one of several, named by the plain file's line
+	built     = regexp.MustCompile(`_(linux|unix|portable|other|race|norace|nonats)\.go$`) // one of several, named by the plain file's line
 )
 
 // TestFilesAreNamed: a doc.go that lists its package's files names all of them and no other, and ARCHITECTURE.md names files that

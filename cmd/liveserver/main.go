@@ -39,12 +39,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 		err = printToken(ctx, args, stdout, environ)
 	case "check":
 		err = check(args, stdout, environ)
+	case "health":
+		err = health(ctx, args, stdout, environ)
 	case "version":
-		_, err = fmt.Fprintln(stdout, node.Version())
+		err = version(args, stdout)
 	case "help":
 		err = config.ErrHelp
 	default:
-		return config.Fault{Path: "command", Sentence: fmt.Sprintf("there is no command %q: it is serve, token, check or version (liveserver -help)", command)}
+		return config.Fault{Path: "command", Sentence: fmt.Sprintf("there is no command %q: it is serve, token, check, health, doctor or version (liveserver -help)", command)}
 	}
 	if errors.Is(err, config.ErrHelp) {
 		if command == "token" {
@@ -64,7 +66,8 @@ func usage(w io.Writer) {
   liveserver token [flags]     print a signed token: -sub U -role viewer|host|moderator|service|admin
                                -rooms a,b or '*' -name N -ttl 12h
   liveserver check [flags]     validate a configuration without starting
-  liveserver version           print what was built
+  liveserver health [flags]    ask the server on this machine whether it lives; -ready: whether it wants traffic
+  liveserver version [FILE]    print what was built, of which modules; -sbom: as CycloneDX JSON
 
 A flag wins over the environment, which wins over the file, which wins over the default.
 

@@ -50,6 +50,9 @@ type Node struct {
 
 // Start makes every part and begins to serve; [Node.Run] follows. On an error nothing is left behind.
 func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, err error) {
+	if err := hasStore(cfg); err != nil {
+		return nil, err
+	}
 	seed, err := loadRules(cfg.Limits)
 	if err != nil {
 		return nil, err
@@ -110,6 +113,9 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, e
 func Check(cfg config.Config) (rules int, err error) {
 	spec, err := loadRules(cfg.Limits)
 	if err != nil {
+		return 0, err
+	}
+	if err := hasStore(cfg); err != nil {
 		return 0, err
 	}
 	if _, err := loadTLS(cfg.TLS, slog.New(slog.DiscardHandler)); err != nil {

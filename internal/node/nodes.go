@@ -48,6 +48,14 @@ func (n *Node) joinNodes(ctx context.Context, reg prometheus.Registerer) (err er
 	return nil
 }
 
+// hasStore finds fault with a build that is told to keep everything inside and has nothing to keep it in.
+func hasStore(cfg config.Config) error {
+	if cfg.Embedded() && !natsInside {
+		return config.Fault{Path: "nats", Allowed: "URLs of NATS servers such as nats://host:4222, since this build has none inside", Received: config.NATSEmbedded}
+	}
+	return nil
+}
+
 // natsTLS reads the files that prove one side to the other; nil when none is named.
 func natsTLS(files config.NATSFiles) (*tls.Config, error) {
 	if files.CA == "" && files.Cert == "" {

@@ -120,6 +120,11 @@ func Version() string {
 	if !ok {
 		return "liveserver (unknown build)"
 	}
+	return Built(info)
+}
+
+// Built is what [Version] says of a binary.
+func Built(info *debug.BuildInfo) string {
 	revision, modified := "", ""
 	for _, s := range info.Settings {
 		switch s.Key {

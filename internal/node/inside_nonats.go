@@ -1,0 +1,5 @@
+//go:build nonats
+
+package node
+
+const natsInside = false
