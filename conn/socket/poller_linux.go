@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -108,9 +109,8 @@ func (p *Poller[S]) Run(wake func(s S, hangup bool)) {
 	var none S
 	n := 0
 	wait := func(set uintptr) bool {
-		var err error
-		n, err = unix.EpollWait(int(set), events[:], 0)
-		return n > 0 || err != nil && err != unix.EINTR
+		n = look(set, &events)
+		return n != 0
 	}
 	for p.raw.Read(wait) == nil {
 		p.mu.Lock()
@@ -127,6 +127,18 @@ func (p *Poller[S]) Run(wake func(s S, hangup bool)) {
 			woken[i] = none
 		}
 	}
+}
+
+// look returns how many events there are right now, -1 when the set can't be asked. It never blocks, see [Write].
+func look(set uintptr, events *[pollBatch]unix.EpollEvent) int {
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, set, uintptr(unsafe.Pointer(events)), pollBatch, 0, 0, 0)
+	switch errno {
+	case 0:
+		return int(n)
+	case unix.EINTR:
+		return 0
+	}
+	return -1
 }
 
 // Close ends Run.

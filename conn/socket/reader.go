@@ -33,7 +33,7 @@ func (r *Reader) Read(raw syscall.RawConn, p []byte) (int, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case errors.Is(r.err, syscall.EAGAIN):
+	case r.err == syscall.EAGAIN:
 		return 0, ErrWouldBlock
 	}
 	return r.n, r.err
