@@ -70,6 +70,14 @@ func (l *list) group(class uint8, room string) (from, to int) {
 // Version returns the set's version.
 func (r *Rules) Version() int64 { return r.version }
 
+// WithVersion returns the same rules as another version, 0 to 2^53: one is
+// given when a set is stored, and it need not be compiled again for that.
+func (r *Rules) WithVersion(version int64) *Rules {
+	out := *r
+	out.version = version
+	return &out
+}
+
 // Rule returns the rule of that name as it was written, with defaults filled
 // in, and whether there is one.
 func (r *Rules) Rule(name string) (Rule, bool) {

@@ -45,8 +45,7 @@ type Config struct {
 	Guests     bool                                  // whether what viewers see is open to callers without a token
 	Create     func(addr netip.Addr) *protocol.Error // asked before a call makes a room by speaking in it; nil: it may
 	Book       *rulebook.Book                        // the limits in force
-	Preview    Preview                               // of a proposed set
-	Guard      func() any                            // what the guard of changes sees
+	Changes    Changes                               // what is thought of them
 	Recent     func() recent.Traffic                 // what this node's limits decided lately
 	Networks   Networks                              // the buckets of addresses that sockets come from
 	Nodes      Nodes                                 // the others; nil: there are none
@@ -70,8 +69,7 @@ type API struct {
 	origins    []string
 	guests     bool
 	book       *rulebook.Book
-	preview    Preview
-	guardState func() any
+	changes    Changes
 	recent     func() recent.Traffic
 	networks   Networks
 	nodes      Nodes
@@ -89,7 +87,7 @@ const maxCallers = 100_000
 func New(c Config) *API {
 	a := &API{
 		hub: c.Hub, ledger: c.Ledger, audit: c.Audit, revoker: c.Revoker, tokens: c.Tokens, gate: c.Gate, clientAddr: c.ClientAddr, create: c.Create,
-		origins: c.Origins, guests: c.Guests, book: c.Book, preview: c.Preview, guardState: c.Guard, recent: c.Recent, networks: c.Networks, nodes: c.Nodes, log: c.Log,
+		origins: c.Origins, guests: c.Guests, book: c.Book, changes: c.Changes, recent: c.Recent, networks: c.Networks, nodes: c.Nodes, log: c.Log,
 		listing: listing{turn: make(chan struct{}, 1)},
 		keys:    limit.NewTable[string](limit.ScopeKey, maxCallers),
 	}

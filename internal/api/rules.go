@@ -11,13 +11,19 @@ import (
 	"strconv"
 	"strings"
 
+	"liveroom/internal/preview"
 	"liveroom/internal/rulebook"
 	"liveroom/limit"
 	"liveroom/protocol"
 )
 
-// Preview tells what a proposed set would have done to the last minutes of traffic. The report is rendered as it is.
-type Preview func(ctx context.Context, today, proposed *limit.Rules) (report any, err error)
+// Changes tells what is thought of a change of the limits.
+type Changes interface {
+	// Preview tells what a proposed set would have done to the last minutes of traffic.
+	Preview(ctx context.Context, today, proposed *limit.Rules) (*preview.Report, error)
+	// Watching tells what the guard sees of the last change that this node watches or has watched.
+	Watching() preview.Watch
+}
 
 // maxRulesBytes bounds a set of limits in a request.
 const maxRulesBytes = 256 << 10
@@ -273,7 +279,7 @@ func (a *API) previewRules(w http.ResponseWriter, r *http.Request, _ call) {
 		a.refuseRules(w, r, err)
 		return
 	}
-	report, err := a.preview(r.Context(), a.book.Current().Compiled(), proposed)
+	report, err := a.changes.Preview(r.Context(), a.book.Current().Compiled(), proposed)
 	if busy := (*protocol.Error)(nil); errors.As(err, &busy) {
 		a.refuse(w, r, busy)
 		return
@@ -286,7 +292,9 @@ func (a *API) previewRules(w http.ResponseWriter, r *http.Request, _ call) {
 }
 
 // getGuard tells what the guard sees of the last change that this node watches or has watched.
-func (a *API) getGuard(w http.ResponseWriter, r *http.Request, _ call) { a.write(w, r, a.guardState()) }
+func (a *API) getGuard(w http.ResponseWriter, r *http.Request, _ call) {
+	a.write(w, r, a.changes.Watching())
+}
 
 // truth reads a query parameter as true or false.
 func truth(r *http.Request, name string) (bool, *protocol.Error) {

@@ -13,15 +13,15 @@ import (
 // TestOneReplayAtATime: a replay takes seconds of a core, so that a second waits for it, and not for long.
 func TestOneReplayAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &Node{replaying: make(chan struct{}, 1)}
-		n.replaying <- struct{}{}
+		c := &changes{replaying: make(chan struct{}, 1)}
+		c.replaying <- struct{}{}
 		began := time.Now()
-		_, err := n.replay(context.Background(), nil, nil)
+		_, err := c.Preview(context.Background(), nil, nil)
 		var busy *protocol.Error
-		if !errors.As(err, &busy) || busy.Reason != protocol.ReasonTryLater || busy.RetryAfter < replayPatience {
+		if !errors.As(err, &busy) || busy.Reason != protocol.ReasonTryLater || busy.RetryAfter < patience {
 			t.Errorf("%v", err)
 		}
-		if waited := time.Since(began); waited != replayPatience {
+		if waited := time.Since(began); waited != patience {
 			t.Errorf("waited %v", waited)
 		}
 	})

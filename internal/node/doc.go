@@ -10,7 +10,7 @@
 //
 // Files: node.go (the parts, in the order they are made), closers.go (the end), ports.go and doors.go (listeners, servers, what
 // comes in by them), certificate.go, hello.go (who a socket is of), tokens.go (signing, verifying, revoking), nodes.go and
-// inside.go (the fabric between nodes), questions.go (what nodes ask each other), adapters.go (rooms, API and limits to the fabric), quotas.go
-// (limits over nodes), rulesource.go and changes.go (the limits in force, and who may change them), watch.go (who watches what a
-// new set does), observers.go (who looks on at the gate), readiness.go, memory.go.
+// inside.go (the fabric between nodes), questions.go (what nodes ask each other), adapters.go (rooms, API and limits to the fabric),
+// quotas.go (limits over nodes), rulesource.go (where limits come from), changes.go (what is said to a change of them, before and
+// after), observers.go (who looks on at the gate), readiness.go, memory.go.
 package node

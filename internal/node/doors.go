@@ -61,7 +61,7 @@ func (n *Node) openDoors(certificate *tls.Config, reg *prometheus.Registry) erro
 	}
 	calls := api.New(api.Config{
 		Hub: n.hub, Ledger: n.fabric, Audit: auditTrail{n.fabric}, Revoker: n.fabric, Tokens: n.tokens, Gate: n.gate, ClientAddr: clientAddr, Create: created.Admit,
-		Origins: n.cfg.AllowedOrigins(), Guests: n.cfg.Auth.Guests, Book: n.book, Preview: n.preview, Guard: func() any { return n.guard.Watching() }, Recent: n.recentTraffic, Networks: arrivals.Acquire,
+		Origins: n.cfg.AllowedOrigins(), Guests: n.cfg.Auth.Guests, Book: n.changes.Book, Changes: n.changes, Recent: n.recentTraffic, Networks: arrivals.Acquire,
 		Nodes: nodes, Log: n.log,
 	})
 	if err := n.answerNodes(calls); err != nil {

@@ -14,7 +14,6 @@ import (
 	"liveroom/internal/admit"
 	"liveroom/internal/config"
 	"liveroom/internal/preview"
-	"liveroom/internal/rulebook"
 	"liveroom/internal/token"
 	"liveroom/limit"
 	"liveroom/room"
@@ -35,9 +34,7 @@ type Node struct {
 	fabric    *fanout.Fabric
 	recorder  *preview.Recorder
 	lately    *lately
-	book      *rulebook.Book
-	guard     *preview.Guard
-	replaying chan struct{} // has one place, which the replay under way holds
+	changes   *changes // with the book of limits
 	lag       *admit.LagProbe
 	sockets   *conn.Metrics
 	hub       *room.Hub
@@ -53,7 +50,7 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, e
 	if err := hasStore(cfg); err != nil {
 		return nil, err
 	}
-	seed, err := loadRules(cfg.Limits)
+	seed, rules, err := loadRules(cfg.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +61,7 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, e
 	if err := prepareDataDir(cfg.DataDir); err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, log: log, failed: make(chan error, 2), replaying: make(chan struct{}, 1)}
+	n := &Node{cfg: cfg, log: log, failed: make(chan error, 2)}
 	defer func() {
 		if err == nil {
 			return
@@ -91,15 +88,13 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, e
 	if n.tokens, err = newAuthority(refreshed, cfg, token.Config{Secret: secret, JWKSURL: cfg.Auth.JWKSURL, Revoked: &n.revoked}, log); err != nil {
 		return nil, err
 	}
-	if err = n.openRooms(ctx, seed, reg); err != nil {
+	if err = n.openRooms(ctx, seed, rules, reg); err != nil {
 		return nil, err
 	}
 	if err = n.learnRevoked(ctx); err != nil {
 		return nil, err
 	}
-	if err = n.startGuard(ctx, reg); err != nil {
-		return nil, err
-	}
+	n.startGuard(ctx)
 	if err = n.openDoors(certificate.config(), reg); err != nil {
 		return nil, err
 	}
@@ -111,7 +106,7 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, e
 
 // Check reads everything that a start would read and returns how many rules limit what.
 func Check(cfg config.Config) (rules int, err error) {
-	spec, err := loadRules(cfg.Limits)
+	spec, _, err := loadRules(cfg.Limits)
 	if err != nil {
 		return 0, err
 	}
@@ -138,16 +133,10 @@ func newRegistry() *prometheus.Registry {
 }
 
 // openRooms makes what rooms need: the gate, the limits in force, the hub.
-func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, reg *prometheus.Registry) error {
-	rules, err := (&limit.Spec{Rules: seed.Rules}).Compile() // version 0, so that any version of the book follows it
-	if err != nil {
-		return err
-	}
-	n.gate = limit.NewGate(rules, limit.NewClock())
+func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, rules *limit.Rules, reg *prometheus.Registry) (err error) {
+	n.gate = limit.NewGate(rules.WithVersion(0), limit.NewClock()) // so that any version of the book follows it
 	reg.MustRegister(newLimitMetrics(n.gate))
-	if err := n.watchTraffic(reg); err != nil {
-		return err
-	}
+	n.watchTraffic(reg)
 	if err := n.shareQuotas(reg); err != nil {
 		return err
 	}

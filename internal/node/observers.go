@@ -12,17 +12,12 @@ import (
 )
 
 // watchTraffic lets a recorder and a head count look on at the gate.
-func (n *Node) watchTraffic(reg prometheus.Registerer) error {
-	recorder, err := preview.NewRecorder(preview.Config{Node: n.cfg.NodeID, Clock: n.gate.Now})
-	if err != nil {
-		return err
-	}
-	n.recorder, n.lately = recorder, newLately()
-	n.gate.Observe(observers{newHeadcount(n.gate, reg), recorder, n.lately.top})
+func (n *Node) watchTraffic(reg prometheus.Registerer) {
+	n.recorder, n.lately = preview.NewRecorder(n.cfg.NodeID, n.gate.Now), newLately()
+	n.gate.Observe(observers{newHeadcount(n.gate, reg), n.recorder, n.lately.top})
 	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "liveroom_preview_sampled_ratio", Help: "Share of users whose requests are kept for previews of the limits.",
-	}, func() float64 { return recorder.Stats().Share }))
-	return nil
+	}, n.recorder.Share))
 }
 
 // recentFigures are the metrics that the operator's page draws beside the limits' decisions, by the name it knows them by.
@@ -48,7 +43,7 @@ func (n *Node) remember(reg prometheus.Gatherer) {
 }
 
 func (l *lately) take(n *Node, reg prometheus.Gatherer) {
-	set := n.book.Current()
+	set := n.changes.Current()
 	now := recent.Reading{Counts: n.gate.Counts(), Totals: map[string]int64{}, Gauges: map[string]int64{}, Version: set.Version, Kind: string(set.Kind)}
 	families, err := reg.Gather()
 	if err != nil {

@@ -51,7 +51,7 @@ func (n *Node) traffic(ctx context.Context, from, to time.Time) (*preview.Record
 		}
 		all = append(all, r)
 	}
-	return preview.Merge(all...)
+	return preview.Merge(all...), nil
 }
 
 // others asks every other node, and returns what answered in time.

@@ -20,24 +20,24 @@ import (
 )
 
 // loadRules reads the limit rules of the configuration, the file's or those that ship, and checks them whole.
-func loadRules(cfg config.Limits) (*limit.Spec, error) {
-	spec := limit.Default()
+func loadRules(cfg config.Limits) (spec *limit.Spec, rules *limit.Rules, err error) {
+	spec = limit.Default()
 	if cfg.File != "" {
 		text, err := os.ReadFile(cfg.File)
 		if err != nil {
-			return nil, config.Fault{Path: "limits.file", Allowed: "a YAML file that can be read", Received: err.Error()}
+			return nil, nil, config.Fault{Path: "limits.file", Allowed: "a YAML file that can be read", Received: err.Error()}
 		}
 		if spec, err = limit.Parse(text); err != nil {
-			return nil, ruleFaults(cfg.File, err)
+			return nil, nil, ruleFaults(cfg.File, err)
 		}
 	}
-	if _, err := spec.Compile(); err != nil {
-		return nil, ruleFaults(cfg.File, err)
+	if rules, err = spec.Compile(); err != nil {
+		return nil, nil, ruleFaults(cfg.File, err)
 	}
 	if faults := checkAskable(spec.Rules); len(faults) > 0 {
-		return nil, ruleFaults(cfg.File, faults)
+		return nil, nil, ruleFaults(cfg.File, faults)
 	}
-	return spec, nil
+	return spec, rules, nil
 }
 
 // keptRules is the copy of the last good set, in the data directory.
@@ -45,17 +45,17 @@ const keptRules = "limits.json"
 
 // openBook puts the limits in force that the store has, or the file.
 func (n *Node) openBook(ctx context.Context, seed *limit.Spec, reg prometheus.Registerer) (err error) {
+	n.changes = newChanges(n, reg)
 	cfg := rulebook.Config{
-		Gate: n.gate, Seed: seed, File: n.cfg.Limits.File, Log: n.log, Metrics: rulebook.NewMetrics(reg),
-		Node: n.cfg.NodeID, Check: checkAskable, Judge: n.judge, Published: n.published,
+		Gate: n.gate, Seed: seed, File: n.cfg.Limits.File, Log: n.log, Metrics: rulebook.NewMetrics(reg), Node: n.cfg.NodeID, Review: n.changes,
 	}
 	if n.cfg.Limits.Source == config.SourceCluster {
 		cfg.Store, cfg.Keep = ruleStore{n.fabric}, filepath.Join(n.cfg.DataDir, keptRules)
 	}
-	if n.book, err = rulebook.Open(ctx, cfg); err != nil {
+	if n.changes.Book, err = rulebook.Open(ctx, cfg); err != nil {
 		return err
 	}
-	n.closers.add("close the book of limits", 0, func(context.Context) error { n.book.Close(); return nil })
+	n.closers.add("close the book of limits", 0, func(context.Context) error { n.changes.Close(); return nil })
 	return nil
 }
 
@@ -84,6 +84,9 @@ var shared = []string{limit.Danmaku.String(), limit.Gift.String(), limit.Like.St
 
 // unpaced lists the actions that this server answers at once, so that a leaky bucket would pace nothing.
 var unpaced = []string{limit.Frame.String(), limit.Connect.String(), limit.Join.String()}
+
+// Check implements [rulebook.Review].
+func (c *changes) Check(rules []limit.Rule) limit.Faults { return checkAskable(rules) }
 
 // checkAskable returns a fault for each rule, or part of one, that this server would never ask or could not obey, and for
 // a set of none: an

@@ -30,20 +30,12 @@ type viewer struct {
 // epoch is the wall clock at a crowd's beginning.
 var epoch = time.Unix(1790000000, 0)
 
-func newCrowd(t testing.TB, rules *limit.Rules, seed uint64, viewers int, cfg Config) *crowd {
+func newCrowd(t testing.TB, rules *limit.Rules, seed uint64, viewers int) *crowd {
 	t.Helper()
 	c := &crowd{t: t, rand: rand.New(rand.NewPCG(seed, 1)), rooms: map[string]*limit.Subject{}}
 	c.gate = limit.NewGate(rules, func() limit.Instant { return c.now })
-	cfg.Clock, cfg.Now = c.gate.Now, func() time.Time { return epoch }
-	if cfg.Node == "" {
-		cfg.Node = "n1"
-	}
-	rec, err := NewRecorder(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.rec = rec
-	c.gate.Observe(rec)
+	c.rec = newRecorder("n1", c.gate.Now, epoch, Window, mostBytes)
+	c.gate.Observe(c.rec)
 	for i := range viewers {
 		role := "viewer"
 		if i%50 == 7 {
@@ -76,7 +68,7 @@ func (c *crowd) connect(v *viewer, room string) *limit.Subject {
 func (c *crowd) ask(v *viewer, conn *limit.Subject, a limit.Action, cost int64, room string) limit.Decision {
 	c.now++
 	if conn != nil && a != limit.Join {
-		if d := c.gate.Decide(c.now, &limit.Request{Action: limit.Frame}, conn); d.Verdict == limit.Reject {
+		if d := c.gate.Decide(c.now, &limit.Request{Action: limit.Frame, User: v.name, Role: v.role}, conn); d.Verdict == limit.Reject {
 			return d
 		}
 	}
@@ -115,6 +107,23 @@ func (c *crowd) run(length time.Duration, perSecond int, rooms ...string) {
 			c.ask(v, conn, limit.Danmaku, 1, room)
 		}
 	}
+}
+
+// snapshot returns the whole window up to now.
+func (r *Recorder) snapshot() *Recording { return r.Between(time.Time{}, r.at(r.clock().Add(1))) }
+
+// requests returns how many messages a recording covers, and how many of them are known one by one.
+func (r *Recording) requests() (all, sampled int64) {
+	for _, e := range r.records {
+		if r.Kinds[e.kind].Action == limit.Frame {
+			continue
+		}
+		all += int64(e.n)
+		if e.user != 0 {
+			sampled++
+		}
+	}
+	return all, sampled
 }
 
 // pick prefers some viewers: a tenth of them does half of all.

@@ -25,10 +25,7 @@ func Example() {
 	today := compile(func(*limit.Rule) {})
 	now := limit.Instant(0)
 	gate := limit.NewGate(today, func() limit.Instant { return now })
-	recorder, err := preview.NewRecorder(preview.Config{Node: "n1", Clock: gate.Now})
-	if err != nil {
-		panic(err)
-	}
+	recorder := preview.NewRecorder("n1", gate.Now)
 	gate.Observe(recorder)
 
 	// Fifty users, each says something every four seconds.
@@ -48,12 +45,12 @@ func Example() {
 			r.Rate, r.Burst = 2, 2 // meant was 20
 		}
 	})
-	report := preview.Replay(recorder.Snapshot(), today, proposed)
+	report := preview.Replay(recorder.Between(recorder.Now().Add(-preview.Window), recorder.Now().Add(time.Second)), today, proposed)
 	fmt.Printf("%d messages of %d users in %.0f s\n", report.Messages, report.Users, report.Seconds)
 	fmt.Printf("refused today %.0f %%, proposed %.0f %%\n", 100*report.Today.Refused.Messages.Share, 100*report.Proposed.Refused.Messages.Share)
-	verdict := report.Verdict()
-	fmt.Println("needs an override:", verdict.Override)
-	for _, reason := range verdict.Reasons[:2] {
+	judgement := report.Judge()
+	fmt.Println("needs an override:", judgement.Override)
+	for _, reason := range judgement.Reasons[:2] {
 		fmt.Println(reason.Text)
 	}
 	// Output:

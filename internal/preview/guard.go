@@ -5,97 +5,46 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"liveroom/internal/lock"
+	"liveroom/internal/rulebook"
 	"liveroom/limit"
 )
 
-// Book undoes a set. It puts version to in force again if version still is, by the store's compare-and-set; an error is
-// tried again at the next check while the watch lasts. *rulebook.Book is one.
+// Book keeps the sets. *rulebook.Book is one.
 type Book interface {
+	// Current is the set in force on this node: a watch over an older one is over.
+	Current() *rulebook.Set
+	// GuardRollback puts version to in force again if version still is, by the store's compare-and-set: its error is a
+	// [rulebook.ErrConflict] when somebody has published since. Any other is tried again at the next check while the watch lasts.
 	GuardRollback(ctx context.Context, version, to uint64, why string) error
+	// WatchEnded is told how each watch ended, and may wait.
+	WatchEnded(ctx context.Context, e rulebook.Ending)
 }
 
 // Source gives the traffic in [from, to): a Recorder's Between, or several nodes' merged.
 type Source func(ctx context.Context, from, to time.Time) (*Recording, error)
 
-// Source returns the traffic of this node alone.
-func (r *Recorder) Source() Source {
-	return func(_ context.Context, from, to time.Time) (*Recording, error) { return r.Between(from, to), nil }
-}
-
-// GuardConfig is what a Guard needs.
+// GuardConfig is what a Guard needs; everything is required.
 type GuardConfig struct {
-	// Source and Book are required.
 	Source Source
 	Book   Book
-	// Now is the clock by which Source tells its traffic, [Recorder.Now]; time.Now when nil.
-	Now func() time.Time
-	// Watch is how long a set is watched after its publish, 10 s to 10 min; 60 s when 0.
-	Watch time.Duration
-	// Every is the time between checks, 100 ms to 10 s; 2 s when 0.
-	Every time.Duration
-	// Share is the bound: how much larger the share of distinct users refused something may be than under the set
-	// before, above 0 to 1; 0.05 when 0.
-	Share float64
-	// Users is the least number of sampled users who must be refused in addition, 1 to 10^6; 10 when 0.
-	Users int
-	// Superseded tells whether an error of Book means that somebody else has published since, so that there is nothing
-	// to undo. No error does when nil.
-	Superseded func(error) bool
-	// InForce is the version in force on this node: a watch over an older one is over. Nil: only a rollback finds that out.
-	InForce func() int64
-	// Ended is told how each watch ended, and may wait. Nil: nobody is.
-	Ended func(context.Context, Watch)
-	// Log gets one line for each end of a watch; slog.Default when nil.
-	Log *slog.Logger
+	Now    func() time.Time // the clock by which Source tells its traffic, [Recorder.Now]
+	Log    *slog.Logger     // gets one line for each end of a watch
 }
 
-func (c GuardConfig) withDefaults() (GuardConfig, error) {
-	set := func(d *time.Duration, to time.Duration) {
-		if *d == 0 {
-			*d = to
-		}
-	}
-	set(&c.Watch, time.Minute)
-	set(&c.Every, 2*time.Second)
-	if c.Share == 0 {
-		c.Share = moreUsers
-	}
-	if c.Users == 0 {
-		c.Users = 10
-	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	if c.Superseded == nil {
-		c.Superseded = func(error) bool { return false }
-	}
-	if c.InForce == nil {
-		c.InForce = func() int64 { return 0 }
-	}
-	if c.Ended == nil {
-		c.Ended = func(context.Context, Watch) {}
-	}
-	if c.Log == nil {
-		c.Log = slog.Default()
-	}
-	var faults []error
-	fault := func(bad bool, format string, args ...any) {
-		if bad {
-			faults = append(faults, fmt.Errorf("preview: guard: "+format, args...))
-		}
-	}
-	fault(c.Source == nil, "source: missing")
-	fault(c.Book == nil, "book: missing")
-	fault(c.Watch < 10*time.Second || c.Watch > 10*time.Minute, "watch: want 10s to 10m, have %v", c.Watch)
-	fault(c.Every < 100*time.Millisecond || c.Every > 10*time.Second, "every: want 100ms to 10s, have %v", c.Every)
-	fault(!(c.Share > 0 && c.Share <= 1), "share: want above 0 to 1, have %v", c.Share)
-	fault(c.Users < 1 || c.Users > 1e6, "users: want 1 to 1000000, have %d", c.Users)
-	return c, errors.Join(faults...)
-}
+const (
+	// WatchFor is how long a set is watched after its publish.
+	WatchFor = time.Minute
+	// checkEvery is the time between checks.
+	checkEvery = 2 * time.Second
+	// enoughRefused is the least number of sampled users who must be refused in addition.
+	enoughRefused = 10
+)
 
 // The states of a watch.
 const (
@@ -133,6 +82,7 @@ type Watch struct {
 type Guard struct {
 	cfg  GuardConfig
 	news chan watching
+	few  int // enoughRefused
 
 	// mu guards what follows; it is a leaf.
 	mu    lock.Mutex[lock.Leaf]
@@ -145,24 +95,20 @@ type Guard struct {
 type watching struct {
 	old, new *limit.Rules
 	at       time.Time
-	duel     *duel
+	compared *comparison // nil before the first check that got traffic
 }
 
 // watch is the state of a watch in which nothing was seen yet.
-func (w *watching) watch(length time.Duration, state string) Watch {
-	return Watch{State: state, Version: w.new.Version(), Previous: w.old.Version(), Since: w.at.UTC(), Until: w.at.Add(length).UTC()}
+func (w *watching) watch(state string) Watch {
+	return Watch{State: state, Version: w.new.Version(), Previous: w.old.Version(), Since: w.at.UTC(), Until: w.at.Add(WatchFor).UTC()}
 }
 
-// NewGuard returns a Guard that does nothing until Run. The error names everything that is wrong with cfg.
-func NewGuard(cfg GuardConfig) (*Guard, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	return &Guard{cfg: cfg, news: make(chan watching, 1), state: Watch{State: StateIdle}}, nil
+// NewGuard returns a Guard that does nothing until Run.
+func NewGuard(cfg GuardConfig) *Guard {
+	return &Guard{cfg: cfg, few: enoughRefused, news: make(chan watching, 1), state: Watch{State: StateIdle}}
 }
 
-// Watch begins to watch published, which came into force in place of previous, at an instant of [GuardConfig.Now]. A watch under way ends, but
+// Watch begins to watch published, which came into force in place of previous, at an instant of GuardConfig.Now. A watch under way ends, but
 // what it compared with stays: the set that it watched has not proved itself, and a second bad set on top of a first would
 // look harmless beside it. It does not block. Call it on one node, the one that published or the one that takes its watch up, for what people
 // publish and roll back to, not for what the guard itself put in force.
@@ -178,7 +124,7 @@ func (g *Guard) Watch(previous, published *limit.Rules, at time.Time) {
 	default:
 	}
 	g.news <- w // has room: only Watch sends, under mu
-	g.state = w.watch(g.cfg.Watch, StateWaiting)
+	g.state = w.watch(StateWaiting)
 }
 
 // Watching returns the state of the watch under way, or of the last one.
@@ -193,7 +139,7 @@ func (g *Guard) Watching() Watch {
 // Run watches until ctx ends, whose error it returns.
 func (g *Guard) Run(ctx context.Context) error {
 	var w *watching
-	tick := time.NewTicker(g.cfg.Every)
+	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -201,10 +147,10 @@ func (g *Guard) Run(ctx context.Context) error {
 			return ctx.Err()
 		case next := <-g.news:
 			if w != nil {
-				g.end(ctx, w.watch(g.cfg.Watch, StateSuperseded))
+				g.end(ctx, w.watch(StateSuperseded))
 			}
 			w = &next
-			tick.Reset(g.cfg.Every)
+			tick.Reset(checkEvery)
 		case <-tick.C:
 			if w != nil && g.check(ctx, w, g.cfg.Now()) {
 				w = nil
@@ -218,8 +164,8 @@ const settle = 250 * time.Millisecond
 
 // check plays what was recorded since the last time. It reports that the watch is over.
 func (g *Guard) check(ctx context.Context, w *watching, now time.Time) bool {
-	s := w.watch(g.cfg.Watch, StateWaiting)
-	if g.cfg.InForce() > s.Version {
+	s := w.watch(StateWaiting)
+	if int64(g.cfg.Book.Current().Version) > s.Version {
 		s.State = StateSuperseded
 		if g.publish(s, true) {
 			g.end(ctx, s)
@@ -228,15 +174,15 @@ func (g *Guard) check(ctx context.Context, w *watching, now time.Time) bool {
 	}
 	err := g.play(ctx, w, now)
 	beyond := false
-	if w.duel != nil {
-		beyond = g.judge(w.duel, &s)
+	if w.compared != nil {
+		beyond = g.judge(w.compared, &s)
 	}
 	if beyond {
 		s.State = StateBeyond
 		switch e := g.cfg.Book.GuardRollback(ctx, uint64(s.Version), uint64(s.Previous), s.Why); {
 		case e == nil:
 			s.State = StateRolledBack
-		case g.cfg.Superseded(e):
+		case errors.Is(e, rulebook.ErrConflict):
 			s.State = StateSuperseded
 		default:
 			err = errors.Join(err, e)
@@ -248,7 +194,7 @@ func (g *Guard) check(ctx context.Context, w *watching, now time.Time) bool {
 	}
 	if over && s.State == StateWaiting {
 		s.State = StateUnjudged
-		s.Why = fmt.Sprintf("could not judge version %d: %d users were seen within %v, it takes %d", s.Version, s.Users, g.cfg.Watch, g.cfg.Users)
+		s.Why = fmt.Sprintf("could not judge version %d: %d users were seen within %v, it takes %d", s.Version, s.Users, WatchFor, g.few)
 	}
 	if err != nil {
 		s.Err = err.Error()
@@ -263,8 +209,15 @@ func (g *Guard) check(ctx context.Context, w *watching, now time.Time) bool {
 }
 
 func (g *Guard) end(ctx context.Context, s Watch) {
-	g.log(ctx, &s)
-	g.cfg.Ended(ctx, s)
+	level := slog.LevelInfo
+	if s.State != StateKept {
+		level = slog.LevelWarn
+	}
+	g.cfg.Log.Log(ctx, level, "limits: the watch over a new set ended", "state", s.State, "version", s.Version, "previous", s.Previous,
+		"users", s.Users, "refused", s.Refused, "would_refuse", s.WouldRefuse, "why", s.Why, "err", s.Err)
+	g.cfg.Book.WatchEnded(ctx, rulebook.Ending{
+		Version: uint64(s.Version), End: s.State, At: time.Now().UTC(), Users: s.Users, Refused: s.Refused, WouldRefuse: s.WouldRefuse, Why: s.Why,
+	})
 }
 
 // publish shows the state, the last one when over, unless another watch has begun.
@@ -281,40 +234,31 @@ func (g *Guard) publish(s Watch, over bool) bool {
 	return true
 }
 
-func (g *Guard) log(ctx context.Context, s *Watch) {
-	level := slog.LevelInfo
-	if s.State != StateKept {
-		level = slog.LevelWarn
-	}
-	g.cfg.Log.Log(ctx, level, "limits: the watch over a new set ended", "state", s.State, "version", s.Version, "previous", s.Previous,
-		"users", s.Users, "refused", s.Refused, "would_refuse", s.WouldRefuse, "why", s.Why, "err", s.Err)
-}
-
-// play feeds the duel: first, with the old set in both worlds, the traffic before the publish, so that the buckets are
+// play feeds the comparison: first, with the old set on both sides, the traffic before the publish, so that the buckets are
 // where they were; then what came since.
 func (g *Guard) play(ctx context.Context, w *watching, now time.Time) error {
-	ctx, cancel := context.WithTimeout(ctx, g.cfg.Every)
+	ctx, cancel := context.WithTimeout(ctx, checkEvery)
 	defer cancel()
-	if w.duel == nil {
+	if w.compared == nil {
 		from := w.at.Add(-warmUpMost)
 		rec, err := g.cfg.Source(ctx, from, w.at)
 		if err != nil {
 			return err
 		}
-		d := newDuel(w.old, w.old, from.UnixNano(), w.at.UnixNano())
-		d.feed(rec)
-		if !d.worlds[proposed].swap(w.new, limit.Instant(w.at.UnixNano()-d.base)) {
+		c := newComparison(w.old, w.old, from.UnixNano(), w.at.UnixNano())
+		c.feed(rec)
+		if !c.sides[proposed].swap(w.new, limit.Instant(w.at.UnixNano()-c.base)) {
 			return fmt.Errorf("version %d is older than %d", w.new.Version(), w.old.Version())
 		}
-		w.duel = d
+		w.compared = c
 	}
 	to := now.Add(-settle)
-	if from := time.Unix(0, w.duel.fedTo); to.After(from) {
+	if from := time.Unix(0, w.compared.fedTo); to.After(from) {
 		rec, err := g.cfg.Source(ctx, from, to)
 		if err != nil {
 			return err
 		}
-		w.duel.feed(rec)
+		w.compared.feed(rec)
 	}
 	return nil
 }
@@ -326,34 +270,39 @@ const guardZ = 3
 // judge compares distinct users: of all actions together, and of each that enough users were seen with, since those who
 // chat by the thousand would hide that every gift is refused. It is the paired difference: those refused by the new set
 // alone less those by the old set alone, so that what both do alike is no noise.
-func (g *Guard) judge(d *duel, s *Watch) bool {
+func (g *Guard) judge(c *comparison, s *Watch) bool {
 	var all pairs
-	byAction := make([]pairs, len(d.lines.keys))
-	d.counted(func(u *soul) {
-		all.add(&u.stat)
-		for i := range u.byLine {
-			byAction[u.byLine[i].line].add(&u.byLine[i].stat)
+	byAction := map[string]*pairs{}
+	c.counted(func(t *tally) {
+		all.add(&t.all)
+		for i := range t.lines {
+			if l := &t.lines[i]; !l.rule {
+				if byAction[l.name] == nil {
+					byAction[l.name] = &pairs{}
+				}
+				byAction[l.name].add(&l.counts)
+			}
 		}
 	})
 	s.Users, s.Refused, s.WouldRefuse = all.users, all.is, all.was
 	if all.users == 0 {
 		return false
 	}
-	if all.users >= int64(g.cfg.Users) {
+	if all.users >= int64(g.few) {
 		s.State = StateWithin
 	}
 	what := "something"
-	worst, beyond := all, g.beyond(&all, d.level)
-	for i, key := range d.lines.keys {
-		if p := &byAction[i]; !beyond && !key.rule && p.users >= enoughUsers && g.beyond(p, d.level) {
-			what, worst, beyond = key.name, *p, true
+	worst, beyond := &all, g.beyond(&all, c.level)
+	for _, name := range slices.Sorted(maps.Keys(byAction)) {
+		if p := byAction[name]; !beyond && p.users >= enoughUsers && g.beyond(p, c.level) {
+			what, worst, beyond = name, p, true
 		}
 	}
 	if !beyond {
 		return false
 	}
 	s.Why = fmt.Sprintf("version %d refused %d of %d users %s within %v of its publish, version %d would have refused %d; the bound is %s more",
-		s.Version, worst.is, worst.users, what, time.Duration(d.fedTo-d.count).Round(time.Second), s.Previous, worst.was, percent(g.cfg.Share))
+		s.Version, worst.is, worst.users, what, time.Duration(c.fedTo-c.count).Round(time.Second), s.Previous, worst.was, percent(moreUsers))
 	return true
 }
 
@@ -363,12 +312,9 @@ type pairs struct {
 	newly, spared  float64
 }
 
-func (p *pairs) add(st *stat) {
-	if st.n == 0 {
-		return
-	}
+func (p *pairs) add(c *counts) {
 	p.users++
-	was, is := st.refused[today] > 0, st.refused[proposed] > 0
+	was, is := c.met[today][refused] > 0, c.met[proposed][refused] > 0
 	if is {
 		p.is++
 	}
@@ -387,5 +333,5 @@ func (p *pairs) add(st *stat) {
 func (g *Guard) beyond(p *pairs, level uint32) bool {
 	n, excess := float64(p.users), p.newly-p.spared
 	spread := math.Sqrt(max(p.newly+p.spared-excess*excess/n, 0)) * math.Sqrt(1-share(level))
-	return excess >= float64(g.cfg.Users) && (excess-guardZ*spread)/n > g.cfg.Share
+	return excess >= float64(g.few) && (excess-guardZ*spread)/n > moreUsers
 }

@@ -13,23 +13,21 @@ import (
 // because a sample of them says so at one of the checks.
 func TestGuardDoesNotFireOnNoise(t *testing.T) {
 	set := rules(t, 1, nil)
-	g, err := NewGuard(GuardConfig{Source: new(Recorder).Source(), Book: new(shelf), Users: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := NewGuard(GuardConfig{Now: time.Now})
+	g.few = 3
 	judged := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		next := rules(t, 2, func(s *limit.Spec) {
 			r := rule(t, s, "danmaku-user")
 			r.Rate, r.Burst = rapid.Int64Range(6, 30).Draw(rt, "rate"), rapid.Int64Range(3, 30).Draw(rt, "burst")
 		})
-		c := newCrowd(t, set, rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(20, 120).Draw(rt, "viewers"), Config{})
+		c := newCrowd(t, set, rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(20, 120).Draw(rt, "viewers"))
 		c.run(10*time.Second, rapid.IntRange(20, 60).Draw(rt, "rate"), "demo")
-		whole, part := newDuel(set, next, epoch.UnixNano(), epoch.UnixNano()), newDuel(set, next, epoch.UnixNano(), epoch.UnixNano())
-		whole.feed(c.rec.Snapshot())
+		whole, part := newComparison(set, next, epoch.UnixNano(), epoch.UnixNano()), newComparison(set, next, epoch.UnixNano(), epoch.UnixNano())
+		whole.feed(c.rec.snapshot())
 		var truth Watch
 		beyond := g.judge(whole, &truth) // of all users, or of those of one action
-		within := !beyond && float64(truth.Refused-truth.WouldRefuse) <= g.cfg.Share*float64(truth.Users)
+		within := !beyond && float64(truth.Refused-truth.WouldRefuse) <= moreUsers*float64(truth.Users)
 		level := uint32(rapid.IntRange(0, 3).Draw(rt, "level"))
 		for at := epoch; at.Sub(epoch) <= 14*time.Second; at = at.Add(2 * time.Second) {
 			part.feed(c.rec.Between(time.Unix(0, part.fedTo), at).thinned(level))

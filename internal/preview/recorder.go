@@ -1,8 +1,6 @@
 package preview
 
 import (
-	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -12,66 +10,29 @@ import (
 	"liveroom/limit"
 )
 
-// Config is what a Recorder needs.
-type Config struct {
-	// Node names this node in reports, 1 to 64 bytes; required. Nodes must differ.
-	Node string
-	// Clock is the gate's; required.
-	Clock limit.Clock
-	// Now is the wall clock, read once, so that setting it later moves nothing; time.Now when nil.
-	Now func() time.Time
-	// Window is how long traffic is kept, 10 s to 1 h; 5 min when 0.
-	Window time.Duration
-	// MaxBytes bounds what the Recorder holds, 8 MiB to 4 GiB; 64 MiB when 0. It takes what the traffic needs, up to
-	// this. A snapshot is memory of its caller's.
-	MaxBytes int64
-	// Level is the sampled share to begin with: 2^-Level of the users, 0 to 20.
-	Level int
-}
+// Window is how long traffic is kept.
+const Window = 5 * time.Minute
 
 const (
-	defaultWindow   = 5 * time.Minute
-	defaultMaxBytes = 64 << 20
-	maxLevel        = 20
-	shardCount      = 16
-	// fixedBytes is taken by the table of connections, with names of the length that the contract allows, and by the
-	// shards' own fields.
-	fixedBytes = 5 << 20
+	// mostBytes bounds what a Recorder holds. It takes what the traffic needs, up to this.
+	mostBytes  = 64 << 20
+	maxLevel   = 20
+	shardCount = 16
+	// maxName bounds user, room, role and route names that are kept.
+	maxName = 256
 )
-
-func (c Config) withDefaults() (Config, error) {
-	if c.Window == 0 {
-		c.Window = defaultWindow
-	}
-	if c.MaxBytes == 0 {
-		c.MaxBytes = defaultMaxBytes
-	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	var faults []error
-	fault := func(bad bool, format string, args ...any) {
-		if bad {
-			faults = append(faults, fmt.Errorf(format, args...))
-		}
-	}
-	fault(c.Node == "" || len(c.Node) > maxName, "preview: node: want 1 to %d bytes, have %d", maxName, len(c.Node))
-	fault(c.Clock == nil, "preview: clock: missing")
-	fault(c.Window < 10*time.Second || c.Window > time.Hour, "preview: window: want 10s to 1h, have %v", c.Window)
-	fault(c.MaxBytes < 8<<20 || c.MaxBytes > 4<<30, "preview: max_bytes: want 8 MiB to 4 GiB, have %d", c.MaxBytes)
-	fault(c.Level < 0 || c.Level > maxLevel, "preview: level: want 0 to %d, have %d", maxLevel, c.Level)
-	return c, errors.Join(faults...)
-}
 
 // Recorder keeps the last minutes of what a gate was asked. It is a [limit.Observer].
 type Recorder struct {
 	// Fixed after construction.
-	cfg    Config
+	node   string
+	salt   uint64 // of the node, so that connections of two nodes differ
+	clock  limit.Clock
 	start  limit.Instant
 	wall   int64 // Unix ns at start
-	owners owners
+	window time.Duration
 
-	level  atomic.Uint32 // in force: users with a larger hash are not kept
+	level  atomic.Uint32 // the sampled share is 2^-level; users with a larger hash are not kept
 	shards [shardCount]shard
 
 	// mu is taken after a shard's mu, never before.
@@ -84,54 +45,50 @@ type Recorder struct {
 
 var _ limit.Observer = (*Recorder)(nil)
 
-// NewRecorder returns a Recorder whose window begins now. The error names everything that is wrong with cfg.
-func NewRecorder(cfg Config) (*Recorder, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	r := &Recorder{cfg: cfg, start: cfg.Clock(), wall: cfg.Now().UnixNano()}
-	r.level.Store(uint32(cfg.Level))
-	per := (cfg.MaxBytes - fixedBytes) / shardCount
-	for i := range r.shards {
-		r.shards[i].init(r, per)
-	}
-	return r, nil
+// NewRecorder returns a Recorder of the node, by its gate's clock, whose window begins now.
+func NewRecorder(node string, clock limit.Clock) *Recorder {
+	return newRecorder(node, clock, time.Now(), Window, mostBytes)
 }
 
-// Observe records one decision. It allocates only for a user, a connection, a room or a length of traffic that it has no
-// memory for yet.
-func (r *Recorder) Observe(o limit.Observed) {
-	name, hash := o.Request.User, uint64(0)
-	switch {
-	case name != "":
-		hash = xxhash.Sum64String(name)
-		if o.Request.Action == limit.Join && o.Conn != 0 {
-			r.owners.note(o.Conn, name, hash, r.sampled(hash), o.Now)
-		}
-	case o.Conn == 0:
-		return // nobody's: an address that connects
-	default:
-		if own := r.owners.find(o.Conn); own != nil {
-			name, hash = own.name, own.hash
-		} else {
-			hash = mix(uint64(o.Conn))
-		}
+// newRecorder takes the wall clock's reading, once, so that setting it later moves nothing.
+func newRecorder(node string, clock limit.Clock, wall time.Time, window time.Duration, bytes int64) *Recorder {
+	r := &Recorder{node: node, salt: xxhash.Sum64String(node), clock: clock, start: clock(), wall: wall.UnixNano(), window: window}
+	for i := range r.shards {
+		r.shards[i].init(r.start, bytes/shardCount)
 	}
+	return r
+}
+
+// Observe records one decision. It allocates only for a user, a room or a length of traffic that it has no memory for yet.
+// Requests of nobody in particular, from an address that connects to a frame before the hello, press on no bucket that is
+// replayed.
+func (r *Recorder) Observe(o limit.Observed) {
+	if o.Request.User == "" {
+		return
+	}
+	hash := xxhash.Sum64String(o.Request.User)
 	s := &r.shards[hash%shardCount]
 	s.mu.Lock()
-	s.observeLocked(r, &o, name, hash)
+	s.observeLocked(r, &o, hash)
 	s.mu.Unlock()
 }
-
-func (r *Recorder) sampled(hash uint64) bool { return inSample(hash, r.level.Load()) }
 
 // inSample tells whether a user is among the sampled 2^-level of all. The shard is taken from the hash's other end.
 func inSample(hash uint64, level uint32) bool { return hash>>(64-level) == 0 }
 
-func mix(x uint64) uint64 {
-	x *= 0x9e3779b97f4a7c15
-	return x ^ x>>32
+func share(level uint32) float64 { return 1 / float64(uint64(1)<<level) }
+
+// steps are how long the requests of everybody not sampled are summed.
+const (
+	shortestStep = 10 * time.Millisecond
+	longestStep  = 160 * time.Millisecond
+)
+
+func stepOf(level uint32) time.Duration { return min(shortestStep<<min(level, maxLevel), longestStep) }
+
+// floor is the beginning of an instant's step.
+func floor(at limit.Instant, level uint32) limit.Instant {
+	return at - at%limit.Instant(stepOf(level))
 }
 
 // raise halves the share if it still is what the caller saw.
@@ -146,7 +103,7 @@ func (r *Recorder) relax(now limit.Instant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	level := r.level.Load()
-	if level <= uint32(r.cfg.Level) || now < r.heldUntil {
+	if level == 0 || now < r.heldUntil {
 		return
 	}
 	full := int64(0)
@@ -155,7 +112,7 @@ func (r *Recorder) relax(now limit.Instant) {
 	}
 	if full < shardCount*250 && r.level.CompareAndSwap(level, level-1) {
 		// A shard lets them in with its next sweep.
-		r.held, r.heldUntil = level, now.Add(r.cfg.Window+r.cfg.Window/4)
+		r.held, r.heldUntil = level, now.Add(r.window+r.window/4)
 	}
 }
 
@@ -169,27 +126,5 @@ func (r *Recorder) snapshotLevel(now limit.Instant) uint32 {
 	return r.held
 }
 
-// Stats is the state of a Recorder, for metrics.
-type Stats struct {
-	// Share of users that is sampled, 1 for all.
-	Share float64
-	// Bytes held for traffic and names, at most Config.MaxBytes.
-	Bytes int64
-	// Dropped counts what was not kept, since the start.
-	Dropped Dropped
-}
-
-// Stats reads the state.
-func (r *Recorder) Stats() Stats {
-	st := Stats{Share: share(r.level.Load()), Bytes: fixedBytes}
-	for i := range r.shards {
-		s := &r.shards[i]
-		s.mu.Lock()
-		st.Bytes += s.bytesLocked()
-		st.Dropped.add(s.dropped)
-		s.mu.Unlock()
-	}
-	return st
-}
-
-func share(level uint32) float64 { return 1 / float64(uint64(1)<<level) }
+// Share returns the share of users that is sampled now, 1 for all.
+func (r *Recorder) Share() float64 { return share(r.level.Load()) }

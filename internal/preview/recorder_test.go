@@ -2,10 +2,11 @@ package preview
 
 import (
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 
 	"liveroom/limit"
 )
@@ -41,14 +42,20 @@ func (t *traffic) observed(i int, now limit.Instant) limit.Observed {
 	}
 }
 
-func (t *traffic) recorder(tb testing.TB, cfg Config) *Recorder {
-	tb.Helper()
-	cfg.Node, cfg.Clock = "n1", t.clock
-	r, err := NewRecorder(cfg)
-	if err != nil {
-		tb.Fatal(err)
+func (t *traffic) recorder(window time.Duration, bytes int64) *Recorder {
+	return newRecorder("n1", t.clock, epoch, window, bytes)
+}
+
+// holds returns how many bytes a recorder holds, and what it could not keep.
+func (r *Recorder) holds() (bytes int64, dropped Dropped) {
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		bytes += shardBytes + int64(cap(s.records))*recordBytes + s.named
+		dropped.add(s.dropped)
+		s.mu.Unlock()
 	}
-	return r
+	return bytes, dropped
 }
 
 // TestMemoryBoundHoldsUnderAFlood: fifteen seconds of 20,000 requests a second from 60,000 users stays within
@@ -56,40 +63,41 @@ func (t *traffic) recorder(tb testing.TB, cfg Config) *Recorder {
 func TestMemoryBoundHoldsUnderAFlood(t *testing.T) {
 	const most = 16 << 20
 	tr := newTraffic(60_000, 300)
-	r := tr.recorder(t, Config{MaxBytes: most, Window: 10 * time.Second})
+	r := tr.recorder(10*time.Second, most)
 	worst := int64(0)
 	for i := range 300_000 {
 		tr.now += limit.Instant(50 * time.Microsecond)
 		r.Observe(tr.observed(i, tr.now))
 		if i%30_000 == 0 {
-			worst = max(worst, r.Stats().Bytes)
+			bytes, _ := r.holds()
+			worst = max(worst, bytes)
 			if err := r.check(); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	st := r.Stats()
-	t.Logf("at most %d of %d bytes, share %v, dropped %+v", worst, most, st.Share, st.Dropped)
-	if worst > most || st.Share > 0.5 || st.Dropped.Thinned == 0 {
-		t.Errorf("at most %d bytes, %+v", worst, st)
+	_, dropped := r.holds()
+	t.Logf("at most %d of %d bytes, share %v, dropped %+v", worst, most, r.Share(), dropped)
+	if worst > most || r.Share() > 0.5 || dropped.Thinned == 0 {
+		t.Errorf("at most %d bytes, %+v", worst, dropped)
 	}
-	rec := r.Snapshot()
-	all, sampled := rec.Requests()
-	seconds := rec.To().Sub(rec.From()).Seconds()
-	t.Logf("%v s, %d requests, %d of them sampled, %d users", seconds, all, sampled, rec.Users())
+	rec := r.snapshot()
+	all, sampled := rec.requests()
+	seconds := time.Duration(rec.Span).Seconds()
+	t.Logf("%v s, %d requests, %d of them sampled, %d users", seconds, all, sampled, len(rec.Users)-1)
 	if perSecond := float64(all) / seconds; perSecond < 19_000 || perSecond > 21_000 {
 		t.Errorf("%.0f requests a second, want 20,000: everybody is counted", perSecond)
 	}
-	if got := float64(sampled) / float64(all); got < rec.Share()*0.8 || got > rec.Share()*1.2 {
-		t.Errorf("%.4f of the requests are sampled at a share of %.4f", got, rec.Share())
+	if got := float64(sampled) / float64(all); got < share(rec.Level)*0.8 || got > share(rec.Level)*1.2 {
+		t.Errorf("%.4f of the requests are sampled at a share of %.4f", got, share(rec.Level))
 	}
 
 	for i := range 40_000 { // 200 s of quiet: ten a second and shard
 		tr.now += limit.Instant(5 * time.Millisecond)
 		r.Observe(tr.observed(i%500, tr.now))
 	}
-	if st := r.Stats(); st.Share != 1 {
-		t.Errorf("after the flood: %+v", st)
+	if bytes, _ := r.holds(); r.Share() != 1 || bytes > most/8 {
+		t.Errorf("after the flood: %d bytes for a share of %v", bytes, r.Share())
 	}
 	if err := r.check(); err != nil {
 		t.Error(err)
@@ -112,32 +120,26 @@ func (r *Recorder) check() error {
 
 func (s *shard) checkLocked() error {
 	named := int64(0)
-	for hash, i := range s.users {
-		p := &s.people[i]
-		if p.hash != hash {
+	for hash, i := range s.users.index {
+		p := &s.users.items[i]
+		if xxhash.Sum64String(p.Name) != hash {
 			return fmt.Errorf("user %q is filed under another hash", p.Name)
 		}
-		named += personBytes + int64(len(p.Name)) + connBytes*int64(len(p.conns))
+		named += p.bytes()
 	}
-	kinds := 0
-	for name, at := range s.rooms {
-		named += at.bytes()
-		for _, i := range at.kinds {
-			k := &s.kinds[i]
-			if k.Room != name || !k.live {
-				return fmt.Errorf("kind %+v is filed under room %q", k.kind, name)
-			}
-			kinds++
-			named += k.bytes()
+	for k, i := range s.kinds.index {
+		named += k.bytes()
+		if open := s.kinds.items[i].open; open > s.gone+uint64(len(s.records)) || open > s.gone && s.records[open-s.gone-1].kind != i {
+			return fmt.Errorf("kind %+v is counted in record %d, which is not its own", k, open)
 		}
 	}
 	switch {
 	case named != s.named:
 		return fmt.Errorf("%d bytes of names, accounted %d", named, s.named)
-	case kinds+len(s.noKind) != len(s.kinds):
-		return fmt.Errorf("%d kinds and %d free places of %d", kinds, len(s.noKind), len(s.kinds))
-	case len(s.users)+len(s.noUser) != len(s.people):
-		return fmt.Errorf("%d users and %d free places of %d", len(s.users), len(s.noUser), len(s.people))
+	case len(s.kinds.index)+len(s.kinds.free)+1 != max(len(s.kinds.items), 1):
+		return fmt.Errorf("%d kinds and %d free places of %d", len(s.kinds.index), len(s.kinds.free), len(s.kinds.items))
+	case len(s.users.index)+len(s.users.free)+1 != max(len(s.users.items), 1):
+		return fmt.Errorf("%d users and %d free places of %d", len(s.users.index), len(s.users.free), len(s.users.items))
 	}
 	return nil
 }
@@ -145,7 +147,7 @@ func (s *shard) checkLocked() error {
 // TestOneFloodingUserCostsNobodyElse: what one user does beyond 100 requests a second is load, not history.
 func TestOneFloodingUserCostsNobodyElse(t *testing.T) {
 	tr := newTraffic(1000, 1)
-	r := tr.recorder(t, Config{MaxBytes: 8 << 20, Window: 20 * time.Second})
+	r := tr.recorder(20*time.Second, 8<<20)
 	for i := range 200_000 { // ten seconds
 		tr.now += limit.Instant(50 * time.Microsecond)
 		who := 0
@@ -154,17 +156,17 @@ func TestOneFloodingUserCostsNobodyElse(t *testing.T) {
 		}
 		r.Observe(tr.observed(who, tr.now))
 	}
-	if st := r.Stats(); st.Share != 1 || st.Dropped.Flood < 150_000 || st.Dropped.Thinned != 0 {
-		t.Errorf("%+v", st)
+	if _, dropped := r.holds(); r.Share() != 1 || dropped.Flood < 150_000 || dropped.Thinned != 0 {
+		t.Errorf("%v, %+v", r.Share(), dropped)
 	}
-	if all, _ := r.Snapshot().Requests(); all != 200_000 {
+	if all, _ := r.snapshot().requests(); all != 200_000 {
 		t.Errorf("%d requests counted, want all", all)
 	}
 }
 
 func TestObserveDoesNotAllocateInSteadyState(t *testing.T) {
 	tr := newTraffic(200, 5)
-	r := tr.recorder(t, Config{Window: 10 * time.Second})
+	r := tr.recorder(10*time.Second, mostBytes)
 	i := 0
 	one := func() {
 		i++
@@ -179,28 +181,12 @@ func TestObserveDoesNotAllocateInSteadyState(t *testing.T) {
 	}
 }
 
-func TestCoarse(t *testing.T) {
-	for _, n := range []uint32{0, 1, 2047, 2048, 2049, 10_000, 1_000_000, 1<<32 - 1} {
-		if got := fine(coarse(n)); got > n || float64(n-got) > float64(n)/1024 {
-			t.Errorf("%d becomes %d", n, got)
-		}
-	}
-}
-
-func TestRecorderConfigNamesEveryFault(t *testing.T) {
-	_, err := NewRecorder(Config{Window: time.Second, MaxBytes: 1, Level: 99})
-	for _, want := range []string{"node", "clock", "window", "max_bytes", "level"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("no word of %s in: %v", want, err)
-		}
-	}
-}
-
 func BenchmarkObserve(b *testing.B) {
 	for name, level := range map[string]int{"all-users-sampled": 0, "none-sampled": maxLevel} {
 		b.Run(name, func(b *testing.B) {
 			tr := newTraffic(5000, 20)
-			r := tr.recorder(b, Config{Window: 10 * time.Second, Level: level})
+			r := tr.recorder(10*time.Second, mostBytes)
+			r.level.Store(uint32(level))
 			var lane atomic.Int64
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
@@ -216,10 +202,10 @@ func BenchmarkObserve(b *testing.B) {
 }
 
 func BenchmarkReplay(b *testing.B) {
-	c := newCrowd(b, rules(b, 1, nil), 1, 1000, Config{})
+	c := newCrowd(b, rules(b, 1, nil), 1, 1000)
 	c.run(30*time.Second, 1000, "demo")
-	rec := c.rec.Snapshot()
-	all, _ := rec.Requests()
+	rec := c.rec.snapshot()
+	all, _ := rec.requests()
 	set := rules(b, 2, nil)
 	for b.Loop() {
 		Replay(rec, set, set)

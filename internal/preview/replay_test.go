@@ -23,18 +23,18 @@ func crowded(t testing.TB) func(*limit.Spec) {
 func TestReplayEqualsTheGate(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		set := rules(t, 1, crowded(t))
-		c := newCrowd(t, set, rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(1, 60).Draw(rt, "viewers"), Config{})
+		c := newCrowd(t, set, rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(1, 60).Draw(rt, "viewers"))
 		c.run(time.Duration(rapid.IntRange(1, 20).Draw(rt, "seconds"))*time.Second, rapid.IntRange(1, 40).Draw(rt, "rate"), "a", "b")
-		rec := overTheWire(rt, c.rec.Snapshot())
-		d := newDuel(set, set, rec.base, rec.base)
+		rec := overTheWire(rt, c.rec.snapshot())
+		d := newComparison(set, set, rec.Base, rec.Base)
 		d.feed(rec)
-		for w := range worlds {
-			if diff := cmp.Diff(c.gate.Counts(), d.worlds[w].gate.Counts()); diff != "" {
-				rt.Fatalf("the gate's counts (-) differ from world %d's (+):\n%s", w, diff)
+		for w := range sides {
+			if diff := cmp.Diff(c.gate.Counts(), d.sides[w].gate.Counts()); diff != "" {
+				rt.Fatalf("the gate's counts (-) differ from side %d's (+):\n%s", w, diff)
 			}
 		}
-		if len(rec.rest) > 0 {
-			rt.Fatalf("%d steps of unsampled load though all are sampled: %+v", len(rec.rest), rec.rest[0])
+		if all, sampled := rec.requests(); all != sampled {
+			rt.Fatalf("%d of %d requests are unsampled load though all are sampled", all-sampled, all)
 		}
 	})
 }
@@ -48,7 +48,7 @@ func overTheWire(t rapid.TB, rec *Recording) *Recording {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(rec, back, cmp.AllowUnexported(Recording{}, kind{}, event{}, load{}), cmp.Comparer(func(a, b user) bool { return a == b })); diff != "" {
+	if diff := cmp.Diff(rec, back, cmp.AllowUnexported(Recording{}, record{}), cmp.Comparer(func(a, b user) bool { return a == b })); diff != "" {
 		t.Fatalf("over the wire (-sent +got):\n%s", diff)
 	}
 	return back

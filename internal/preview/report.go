@@ -69,13 +69,13 @@ type Line struct {
 	Proposed Outcome `json:"proposed"`
 }
 
-// MarshalJSON writes the report with its verdict, under "verdict".
+// MarshalJSON writes the report with its judgement, under "verdict".
 func (r *Report) MarshalJSON() ([]byte, error) {
 	type fields Report
 	return json.Marshal(struct {
 		*fields
-		Verdict Verdict `json:"verdict"`
-	}{(*fields)(r), r.Verdict()})
+		Judgement Judgement `json:"verdict"`
+	}{(*fields)(r), r.Judge()})
 }
 
 var notes = []string{
@@ -84,83 +84,57 @@ var notes = []string{
 }
 
 const (
-	noteApproximate = "Users that are not sampled press on the rooms' buckets as anonymous requests, in steps of 10 ms, at the share that the personal limits of sampled users let through. The interval covers the choice of users, not this."
+	noteApproximate = "Users that are not sampled press on the rooms' buckets as anonymous requests, in short steps, at the share that the personal limits of sampled users let through. The interval covers the choice of users, not this."
 	noteFlood       = "Requests beyond 100 a second of one user are such load too."
 	noteCut         = "The buckets start full before the counted time, in the traffic of up to 30 s before it."
 )
 
-// sums gathers the users' counts for one outcome.
-type sums struct {
-	refused, degraded           cluster
-	usersRefused, usersDegraded int64
-}
-
-func (s *sums) add(st *stat, w int, n int64) {
-	s.refused.add(st.refused[w], n)
-	s.degraded.add(st.degraded[w], n)
-	if st.refused[w] > 0 {
-		s.usersRefused++
-	}
-	if st.degraded[w] > 0 {
-		s.usersDegraded++
-	}
-}
-
-func (s *sums) outcome(sampled float64) Outcome {
-	users := s.refused.users
-	return Outcome{
-		Refused:  Figures{s.refused.share(sampled), userShare(s.usersRefused, users, sampled)},
-		Degraded: Figures{s.degraded.share(sampled), userShare(s.usersDegraded, users, sampled)},
-	}
-}
-
 // counted yields the users of the sample that did something, in any order.
-func (d *duel) counted(yield func(*soul)) {
-	for _, s := range d.people {
-		if s.stat.n > 0 && inSample(s.hash, d.level) {
-			yield(s)
+func (c *comparison) counted(yield func(*tally)) {
+	for _, t := range c.users {
+		if t.all.n > 0 && inSample(t.hash, c.level) {
+			yield(t)
 		}
 	}
 }
 
-func (d *duel) report(rec *Recording, todays, proposal *limit.Rules) *Report {
-	sampled := share(d.level)
-	var all [worlds]sums
-	byLine := make([][worlds]sums, len(d.lines.keys))
-	newly := int64(0)
-	d.counted(func(s *soul) {
-		for w := range worlds {
-			all[w].add(&s.stat, w, s.stat.n)
-			for i, key := range d.lines.keys {
-				of := s.find(uint32(i))
-				switch {
-				case key.rule:
-					byLine[i][w].add(&of, w, s.stat.n)
-				case of.n > 0:
-					byLine[i][w].add(&of, w, of.n)
-				}
-			}
-		}
-		if s.stat.refused[today] == 0 && s.stat.refused[proposed] > 0 {
+func (c *comparison) report(rec *Recording, todays, proposal *limit.Rules) *Report {
+	var all sums
+	lines, newly, sampled := map[line]*sums{}, int64(0), share(c.level)
+	c.counted(func(t *tally) {
+		all.add(&t.all, t.all.n)
+		if t.all.met[today][refused] == 0 && t.all.met[proposed][refused] > 0 {
 			newly++
 		}
+		for i := range t.lines {
+			l := &t.lines[i]
+			if lines[l.line] == nil {
+				lines[l.line] = &sums{}
+			}
+			n := l.n
+			if l.rule {
+				n = t.all.n // a rule's share is of all messages
+			}
+			lines[l.line].add(&l.counts, n)
+		}
 	})
-	users := all[today].refused.users
 	r := &Report{
 		TodayVersion: todays.Version(), ProposedVersion: proposal.Version(),
-		From: time.Unix(0, d.count).UTC(), To: rec.To(), Seconds: max(time.Duration(rec.base+rec.span-d.count).Seconds(), 0),
-		Nodes: rec.Nodes(), SampledMessages: all[today].refused.n, SampledUsers: users, SampledShare: sampled,
-		Users: int64(float64(users)/sampled + 0.5), Dropped: rec.dropped,
-		Today: all[today].outcome(sampled), Proposed: all[proposed].outcome(sampled),
-		NewlyRefused: userShare(newly, users, sampled),
+		From: time.Unix(0, c.count).UTC(), To: time.Unix(0, rec.end()).UTC(), Seconds: max(time.Duration(rec.end()-c.count).Seconds(), 0),
+		Nodes: slices.Clone(rec.Nodes), Messages: all.n + c.load, SampledMessages: all.n, SampledUsers: all.users, SampledShare: sampled,
+		Users: int64(float64(all.users)/sampled + 0.5), Dropped: rec.Dropped,
+		Today: all.outcome(today, sampled), Proposed: all.outcome(proposed, sampled),
+		NewlyRefused: userShare(newly, all.users, sampled),
 		Unjudged:     unjudged(todays, proposal), Notes: slices.Clone(notes),
 		Actions: []Line{}, Rules: []Line{},
 	}
-	r.Messages = r.SampledMessages + d.rest
-	for i, key := range d.lines.keys {
-		l := Line{Name: key.name, Today: byLine[i][today].outcome(sampled), Proposed: byLine[i][proposed].outcome(sampled)}
-		if key.rule {
-			l.Scope = key.scope.String()
+	for of, s := range lines {
+		if of.rule {
+			s.whose = all.whose
+		}
+		l := Line{Name: of.name, Today: s.outcome(today, sampled), Proposed: s.outcome(proposed, sampled)}
+		if of.rule {
+			l.Scope = of.scope.String()
 			r.Rules = append(r.Rules, l)
 			continue
 		}
@@ -170,23 +144,13 @@ func (d *duel) report(rec *Recording, todays, proposal *limit.Rules) *Report {
 	return r
 }
 
-// find returns the user's counts in a line, zero when there are none.
-func (s *soul) find(line uint32) stat {
-	for i := range s.byLine {
-		if s.byLine[i].line == line {
-			return s.byLine[i].stat
-		}
-	}
-	return stat{}
-}
-
 func (r *Report) finish(rec *Recording) {
 	slices.SortFunc(r.Actions, func(a, b Line) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(r.Rules, func(a, b Line) int {
 		return cmp.Or(
 			cmp.Compare(b.Proposed.Refused.Messages.Count, a.Proposed.Refused.Messages.Count),
 			cmp.Compare(b.Proposed.Degraded.Messages.Count, a.Proposed.Degraded.Messages.Count),
-			cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.Name, b.Name), cmp.Compare(a.Scope, b.Scope),
 		)
 	})
 	if r.SampledShare < 1 {
@@ -195,12 +159,12 @@ func (r *Report) finish(rec *Recording) {
 	if r.Dropped.Flood > 0 {
 		r.Notes = append(r.Notes, noteFlood)
 	}
-	if rec.cut {
+	if rec.Cut {
 		r.Notes = append(r.Notes, noteCut)
 	}
 }
 
-// unjudged lists the rules of either set whose buckets a duel has not got.
+// unjudged lists the rules of either set whose buckets a comparison has not got.
 func unjudged(sets ...*limit.Rules) []string {
 	names := []string{}
 	for _, set := range sets {

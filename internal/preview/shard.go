@@ -1,26 +1,15 @@
 package preview
 
 import (
+	"math"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"liveroom/internal/lock"
 	"liveroom/limit"
-)
-
-const (
-	// step is the length of the intervals in which everybody's requests are counted.
-	step = 10 * time.Millisecond
-	// mostPerSecond is how many requests of one user are kept in a second; the rest counts as unsampled load. It keeps
-	// one flooding connection from costing everybody's share.
-	mostPerSecond = 100
-	// mostConns is how many live connections of one user are told apart.
-	mostConns = 16
-	// maxName bounds user, room, role and route names that are kept.
-	maxName = 256
-
-	noIndex = ^uint32(0)
 )
 
 // Dropped counts what a Recorder could not keep.
@@ -29,7 +18,7 @@ type Dropped struct {
 	Flood int64 `json:"flood"`
 	// Thinned is requests that were given up because the sampled share was halved.
 	Thinned int64 `json:"thinned"`
-	// Oldest is requests and steps that were given up before their time, because halving did not help.
+	// Oldest is requests that were given up before their time, because halving did not help.
 	Oldest int64 `json:"oldest"`
 	// Names is requests of new users or rooms for whose names there was no room.
 	Names int64 `json:"names"`
@@ -42,12 +31,49 @@ func (d *Dropped) add(o Dropped) {
 	d.Names += o.Names
 }
 
+// record is one request of a sampled user, or all of one kind that others made within a step.
+type record struct {
+	at       limit.Instant // of a step: its beginning
+	user     uint32        // 0: not sampled
+	kind     uint32
+	n        uint32 // requests; 1 of a sampled user
+	cost     uint32 // of all n
+	audience uint32
+	conn     uint32 // tells a user's connections apart; 0 for none
+}
+
+// add takes in another load of the same step, unless the sum would be too large.
+func (e *record) add(o *record) bool {
+	if e.cost+o.cost < e.cost || e.n+o.n > maxInStep {
+		return false
+	}
+	e.n, e.cost, e.audience = e.n+o.n, e.cost+o.cost, max(e.audience, o.audience)
+	return true
+}
+
+// kind is what many requests have in common.
+type kind struct {
+	Room, Role, Route string
+	Action            limit.Action
+	Scopes            uint16 // bit 1<<limit.Scope
+	Refused           bool   // a frame that was refused: what was in it is not known
+}
+
+func (k *kind) asked(s limit.Scope) bool { return k.Scopes>>s&1 == 1 }
+
+// user is a sampled one.
+type user struct {
+	Name string
+	Addr netip.Addr
+}
+
 // shard holds the users of a sixteenth of the hashes, and what they did.
 type shard struct {
-	// mostName bounds the bytes of names; fixed after construction.
-	mostName int64
+	// Fixed after construction.
+	most      int   // records
+	mostNamed int64 // bytes of names
 
-	// full is how much of the room for events or names, whichever has less, was used at the last sweep, in thousandths.
+	// full is how much of the room for records or names, whichever has less, was used at the last sweep, in thousandths.
 	// Recorder.relax reads it.
 	full atomic.Int64
 
@@ -55,16 +81,12 @@ type shard struct {
 	newest  limit.Instant
 	from    limit.Instant // since when nothing is missing
 	swept   limit.Instant
-	level   uint32 // of the events held
-	users   map[uint64]uint32
-	people  []person
-	noUser  []uint32 // free places in people
-	rooms   map[string]*place
-	kinds   []counted
-	noKind  []uint32 // free places in kinds
-	events  log[event]
-	counts  log[count]
-	named   int64
+	level   uint32 // of the records held
+	users   table[uint64, person]
+	kinds   table[kind, counted]
+	named   int64    // bytes of users and kinds
+	records []record // nearly in order of time
+	gone    uint64   // how many were taken from the front, so that each keeps its number
 	dropped Dropped
 
 	_ [64]byte // the next shard's mutex is on another cache line
@@ -73,221 +95,286 @@ type shard struct {
 // person is a sampled user.
 type person struct {
 	user
-	hash   uint64
 	seen   limit.Instant
-	conns  []connID
-	conn   uint16 // ordinal of the newest connection
 	second int64
-	n      int // requests in that second
+	n      int // messages in that second
 }
 
-type connID struct {
-	addr    uintptr
-	ordinal uint16
-}
-
-// place is a room with its kinds of requests.
-type place struct {
-	name  string
-	kinds []uint32
-}
-
-// counted is a kind of request with the count of the step under way.
+// counted is a kind with the step under way.
 type counted struct {
-	kind
-	live     bool
-	seen     limit.Instant
-	step     int64
-	n        uint16
-	audience uint32
-	cost     uint32
+	seen limit.Instant
+	open uint64 // the number, from 1, of the record that counts it
 }
 
-// event is one request of a sampled user.
-type event struct {
-	at       limit.Instant
-	user     uint32
-	kind     uint32
-	cost     uint32
-	audience uint32
-	conn     uint16 // ordinal among the user's connections on the node, 0 for none
-	verdict  uint8
+// table numbers what it holds, from 1, and gives numbers out again.
+type table[K comparable, V any] struct {
+	index map[K]uint32
+	items []V
+	free  []uint32
 }
 
-// count is the requests of one kind in one step.
-type count struct {
-	step     int32 // from the chunk's base
-	kind     uint32
-	cost     uint32
-	n        uint16
-	audience uint16 // see coarse
+func (t *table[K, V]) put(key K, v V) uint32 {
+	if t.index == nil {
+		t.index, t.items = map[K]uint32{}, make([]V, 1)
+	}
+	i := uint32(len(t.items))
+	if n := len(t.free); n > 0 {
+		i, t.free = t.free[n-1], t.free[:n-1]
+		t.items[i] = v
+	} else {
+		t.items = append(t.items, v)
+	}
+	t.index[key] = i
+	return i
 }
 
-// The accounted bytes of a person, a connection, a room and a kind without their names, with their share of maps, growing
-// slices and free lists.
+// sift forgets what keep does not say yes to.
+func (t *table[K, V]) sift(keep func(K, *V) bool) {
+	for key, i := range t.index {
+		if !keep(key, &t.items[i]) {
+			delete(t.index, key)
+			clear(t.items[i : i+1])
+			t.free = append(t.free, i)
+		}
+	}
+}
+
+// The accounted bytes of a record, and of a user and a kind without their names, with their share of maps, growing slices and
+// free lists; and of a shard itself.
 const (
-	personBytes = 208
-	connBytes   = 16
-	placeBytes  = 96
-	kindBytes   = 136
+	recordBytes = int64(unsafe.Sizeof(record{}))
+	personBytes = 192
+	kindBytes   = 240
+	shardBytes  = int64(unsafe.Sizeof(shard{}))
 )
 
-func (k *kind) bytes() int64 { return kindBytes + int64(len(k.Role)+len(k.Route)) }
+func (p *person) bytes() int64 { return personBytes + int64(len(p.Name)) }
+func (k *kind) bytes() int64   { return kindBytes + int64(len(k.Room)+len(k.Role)+len(k.Route)) }
 
-func (p *place) bytes() int64 { return placeBytes + int64(len(p.name)) }
+// mostPerSecond is how many messages of one user are kept in a second; the rest counts as unsampled load. It keeps
+// one flooding connection from costing everybody's share.
+const mostPerSecond = 100
 
-func (s *shard) init(r *Recorder, bytes int64) {
-	s.mostName = bytes * 3 / 8
-	s.events.init(int(bytes * 3 / 8 / eventChunkBytes))
-	s.counts.init(int(bytes / 4 / countChunkBytes))
-	s.users, s.rooms = map[uint64]uint32{}, map[string]*place{}
-	s.newest, s.from, s.swept = r.start, r.start, r.start
-	s.level = r.level.Load()
+func (s *shard) init(start limit.Instant, bytes int64) {
+	bytes -= shardBytes
+	s.mostNamed = bytes * 3 / 8
+	s.most = int((bytes - s.mostNamed) / recordBytes)
+	s.newest, s.from, s.swept = start, start, start
 }
 
-func (s *shard) bytesLocked() int64 {
-	return s.events.len64()*eventChunkBytes + s.counts.len64()*countChunkBytes + s.named
-}
-
-func (s *shard) observeLocked(r *Recorder, o *limit.Observed, name string, hash uint64) {
+func (s *shard) observeLocked(r *Recorder, o *limit.Observed, hash uint64) {
 	s.newest = max(s.newest, o.Now)
-	if s.newest.Sub(s.swept) > r.cfg.Window/8 {
+	if s.newest.Sub(s.swept) > r.window/8 {
 		s.sweepLocked(r)
 	}
-	k := s.kindLocked(o)
-	if k == noIndex {
+	if len(s.records) == cap(s.records) {
+		s.makeRoomLocked(r)
+	}
+	q := &o.Request
+	e := record{
+		at: o.Now, kind: s.kindLocked(o), n: 1, cost: uint32(min(q.Cost, math.MaxUint32)), audience: uint32(min(max(q.Audience, 0), math.MaxUint32)),
+	}
+	if e.kind == 0 {
 		s.dropped.Names++
 		return
 	}
-	cost := uint32(min(o.Request.Cost, 1<<32-1))
-	audience := uint32(min(max(o.Request.Audience, 0), 1<<32-1))
-	s.countLocked(r, k, o.Now, cost, audience)
-	if name == "" || !inSample(hash, max(r.level.Load(), s.level)) {
-		return
-	}
-	u := s.personLocked(r, o, name, hash)
-	if u == noIndex {
-		s.dropped.Names++
-		return
-	}
-	p := &s.people[u]
-	if !p.may(o.Now) {
-		s.dropped.Flood++
-		return
-	}
-	e := event{
-		at: o.Now, user: u, kind: k, cost: cost, audience: audience, verdict: uint8(o.Decision.Verdict),
-		conn: s.connLocked(p, o),
-	}
-	s.keepLocked(r, e)
-}
-
-// may counts a request of the user in its second, and tells whether it is one of those that are kept.
-func (p *person) may(now limit.Instant) bool {
-	if second := int64(now) / int64(time.Second); second != p.second {
-		p.second, p.n = second, 0
-	}
-	p.n++
-	return p.n <= mostPerSecond
-}
-
-func (s *shard) kindLocked(o *limit.Observed) uint32 {
-	q := &o.Request
-	at := s.rooms[q.Room]
-	if at != nil {
-		for _, i := range at.kinds {
-			if k := &s.kinds[i]; k.is(o) {
-				k.seen = max(k.seen, o.Now)
-				return i
-			}
+	if inSample(hash, max(r.level.Load(), s.level)) {
+		switch i := s.personLocked(r, o, hash); {
+		case i == 0:
+			s.dropped.Names++
+		case !s.users.items[i].may(o):
+			s.dropped.Flood++
+		default:
+			e.user, e.conn = i, r.conn(o.Conn)
 		}
 	}
-	fresh := counted{live: true, seen: o.Now, kind: kind{
-		Role: q.Role, Route: q.Route, Action: q.Action, Scopes: uint8(o.Scopes), Unnamed: q.User == "",
-	}}
-	cost := fresh.bytes()
-	if at == nil {
-		cost += placeBytes + int64(len(q.Room))
-	}
-	if s.named+cost > s.mostName || max(len(q.Room), len(q.Role), len(q.Route)) > maxName {
-		return noIndex
-	}
-	s.named += cost
-	if at == nil {
-		at = &place{name: strings.Clone(q.Room)}
-		s.rooms[at.name] = at
-	}
-	fresh.Room, fresh.Role, fresh.Route = at.name, strings.Clone(q.Role), strings.Clone(q.Route)
-	i := take(&s.kinds, &s.noKind, fresh)
-	at.kinds = append(at.kinds, i)
-	return i
+	s.addLocked(e, q.Action == limit.Frame)
 }
 
-func (k *counted) is(o *limit.Observed) bool {
-	q := &o.Request
-	return k.Action == q.Action && k.Scopes == uint8(o.Scopes) && k.Unnamed == (q.User == "") && k.Role == q.Role && k.Route == q.Route
-}
-
-// take puts v in a free place of items, or at their end.
-func take[T any](items *[]T, free *[]uint32, v T) uint32 {
-	if n := len(*free); n > 0 {
-		i := (*free)[n-1]
-		*free = (*free)[:n-1]
-		(*items)[i] = v
-		return i
-	}
-	*items = append(*items, v)
-	return uint32(len(*items) - 1)
-}
-
-func (s *shard) personLocked(r *Recorder, o *limit.Observed, name string, hash uint64) uint32 {
-	if i, ok := s.users[hash]; ok {
-		s.people[i].seen = max(s.people[i].seen, o.Now)
-		return i
-	}
-	cost := personBytes + int64(len(name))
-	if len(name) > maxName {
-		return noIndex
-	}
-	if s.named+cost > s.mostName {
-		s.thinLocked(r)
-		if s.named+cost > s.mostName || !inSample(hash, s.level) {
-			return noIndex
-		}
-	}
-	s.named += cost
-	i := take(&s.people, &s.noUser, person{
-		user: user{Name: strings.Clone(name), Addr: o.Request.Addr}, hash: hash, seen: o.Now,
-	})
-	s.users[hash] = i
-	return i
-}
-
-// connLocked returns the ordinal of the connection that asked. A join begins a new one, since an address comes back.
-func (s *shard) connLocked(p *person, o *limit.Observed) uint16 {
-	if o.Conn == 0 {
+// conn tells one connection of a user from another, as long as both are there.
+func (r *Recorder) conn(addr uintptr) uint32 {
+	if addr == 0 {
 		return 0
 	}
-	at := -1
-	for i := range p.conns {
-		if p.conns[i].addr == o.Conn {
-			at = i
+	x := (uint64(addr) ^ r.salt) * 0x9e3779b97f4a7c15
+	return uint32(x>>32) | 1
+}
+
+// may counts a message of the user in its second, and tells whether it is one of those that are kept. Its frame is counted with it.
+func (p *person) may(o *limit.Observed) bool {
+	if second := int64(o.Now) / int64(time.Second); second != p.second {
+		p.second, p.n = second, 0
+	}
+	if o.Request.Action != limit.Frame || o.Decision.Verdict == limit.Reject {
+		p.n++
+		return p.n <= mostPerSecond
+	}
+	return p.n < mostPerSecond
+}
+
+// addLocked appends a record, for which there is room. Those of users who are not sampled go into their step's. Their frames press on
+// nothing but their own connections.
+func (s *shard) addLocked(e record, frame bool) {
+	if e.user == 0 {
+		if frame {
+			return
+		}
+		k := &s.kinds.items[e.kind]
+		e.at = floor(e.at, s.level)
+		if k.open > s.gone {
+			if open := &s.records[k.open-s.gone-1]; open.at == e.at && open.add(&e) {
+				return
+			}
+		}
+		k.open = s.gone + uint64(len(s.records)) + 1
+	}
+	s.records = append(s.records, e)
+}
+
+// pastLocked is the instant before which traffic is past its time. Two steps more than the window are kept, since the
+// window's beginning is rounded down to a step.
+func (s *shard) pastLocked(r *Recorder) limit.Instant {
+	return s.newest.Add(-r.window - 2*longestStep)
+}
+
+// makeRoomLocked gives up what is past its time, else takes more memory, else halves the sampled share, else gives up the
+// oldest: an eighth at least, so that records are moved a few times and no more.
+func (s *shard) makeRoomLocked(r *Recorder) {
+	const least = 512
+	s.forgetPastLocked(r)
+	free := func() bool { return cap(s.records)-len(s.records) > cap(s.records)/8 }
+	if free() {
+		return
+	}
+	if cap(s.records) < s.most {
+		s.resizeLocked(min(max(2*cap(s.records), least), s.most))
+		return
+	}
+	sampled := 0
+	for i := range s.records {
+		if s.records[i].user != 0 {
+			sampled++
 		}
 	}
-	if at >= 0 && o.Request.Action != limit.Join {
-		return p.conns[at].ordinal
+	if sampled > len(s.records)/2 { // else it is others' steps that take the room
+		s.thinLocked(r)
 	}
-	p.conn = max(p.conn+1, 1)
-	fresh := connID{addr: o.Conn, ordinal: p.conn}
-	switch {
-	case at >= 0:
-		p.conns[at] = fresh
-	case len(p.conns) < mostConns && s.named+connBytes <= s.mostName:
-		s.named += connBytes
-		p.conns = append(p.conns, fresh)
-	case len(p.conns) > 0:
-		copy(p.conns, p.conns[1:])
-		p.conns[len(p.conns)-1] = fresh
+	if !free() {
+		n := len(s.records) / 8
+		for _, e := range s.records[:n] {
+			s.dropped.Oldest += int64(e.n)
+			s.from = max(s.from, e.at.Add(stepOf(s.level)))
+		}
+		s.dropLocked(n)
 	}
-	return p.conn
+}
+
+func (s *shard) resizeLocked(size int) {
+	s.records = append(make([]record, 0, size), s.records...)
+}
+
+func (s *shard) dropLocked(n int) {
+	s.records = s.records[:copy(s.records, s.records[n:])]
+	s.gone += uint64(n)
+}
+
+func (s *shard) forgetPastLocked(r *Recorder) {
+	n, past := 0, s.pastLocked(r)
+	for n < len(s.records) && s.records[n].at < past {
+		n++
+	}
+	s.dropLocked(n)
+}
+
+// thinLocked brings the shard to the share in force, which it halves when the shard is there already.
+func (s *shard) thinLocked(r *Recorder) {
+	if s.level >= r.level.Load() {
+		r.raise(s.level)
+	}
+	level := max(r.level.Load(), s.level)
+	if level == s.level {
+		return
+	}
+	s.level = level
+	out := make([]bool, len(s.users.items))
+	for hash, i := range s.users.index {
+		out[i] = !inSample(hash, level)
+	}
+	frames := make([]bool, len(s.kinds.items))
+	for k, i := range s.kinds.index {
+		frames[i], s.kinds.items[i].open = k.Action == limit.Frame, 0
+	}
+	all := s.records
+	s.records, s.gone = s.records[:0], 0
+	for _, e := range all { // what is written lies never ahead of what is read
+		if out[e.user] {
+			e.user, e.conn = 0, 0
+			s.dropped.Thinned++
+		}
+		s.addLocked(e, frames[e.kind])
+	}
+	s.users.sift(func(hash uint64, p *person) bool { return s.keepLocked(p.bytes(), inSample(hash, level)) })
+}
+
+// keepLocked passes on whether something is kept, and gives its bytes back if not.
+func (s *shard) keepLocked(bytes int64, keep bool) bool {
+	if !keep {
+		s.named -= bytes
+	}
+	return keep
+}
+
+// sweepLocked forgets who and what was not seen within the window, and lets more users in when there is room.
+func (s *shard) sweepLocked(r *Recorder) {
+	s.swept = s.newest
+	past := s.pastLocked(r)
+	s.level = min(s.level, r.level.Load())
+	s.forgetPastLocked(r)
+	if n := len(s.records); n < cap(s.records)/4 {
+		s.resizeLocked(2 * n)
+	}
+	s.users.sift(func(_ uint64, p *person) bool { return s.keepLocked(p.bytes(), p.seen >= past) })
+	s.kinds.sift(func(k kind, c *counted) bool { return s.keepLocked(k.bytes(), c.seen >= past) })
+	s.full.Store(max(int64(len(s.records))*1000/int64(s.most), s.named*1000/s.mostNamed))
+	r.relax(s.newest)
+}
+
+// kindLocked returns a request's kind, 0 when there is no room for it.
+func (s *shard) kindLocked(o *limit.Observed) uint32 {
+	q := &o.Request
+	k := kind{
+		Room: q.Room, Role: q.Role, Route: q.Route, Action: q.Action, Scopes: o.Scopes,
+		Refused: q.Action == limit.Frame && o.Decision.Verdict == limit.Reject,
+	}
+	if i, ok := s.kinds.index[k]; ok {
+		s.kinds.items[i].seen = max(s.kinds.items[i].seen, o.Now)
+		return i
+	}
+	if s.named+k.bytes() > s.mostNamed || max(len(q.Room), len(q.Role), len(q.Route)) > maxName {
+		return 0
+	}
+	k.Room, k.Role, k.Route = strings.Clone(k.Room), strings.Clone(k.Role), strings.Clone(k.Route)
+	s.named += k.bytes()
+	return s.kinds.put(k, counted{seen: o.Now})
+}
+
+// personLocked returns who asked, 0 when there is no room.
+func (s *shard) personLocked(r *Recorder, o *limit.Observed, hash uint64) uint32 {
+	if i, ok := s.users.index[hash]; ok {
+		s.users.items[i].seen = max(s.users.items[i].seen, o.Now)
+		return i
+	}
+	p := person{user: user{Name: o.Request.User, Addr: o.Request.Addr}, seen: o.Now}
+	if len(p.Name) > maxName {
+		return 0
+	}
+	if s.named+p.bytes() > s.mostNamed {
+		s.thinLocked(r)
+		if s.named+p.bytes() > s.mostNamed || !inSample(hash, s.level) {
+			return 0
+		}
+	}
+	p.Name = strings.Clone(p.Name)
+	s.named += p.bytes()
+	return s.users.put(hash, p)
 }

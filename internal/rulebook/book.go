@@ -1,6 +1,7 @@
 package rulebook
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"sync"
@@ -8,17 +9,21 @@ import (
 	"time"
 
 	"liveroom/internal/lock"
+	"liveroom/limit"
 )
 
 // Book is one node's view of the limits.
 type Book struct {
 	cfg     Config
+	compile func(*limit.Spec) (*limit.Rules, error) // (*limit.Spec).Compile
 	current atomic.Pointer[Set]
+	before  atomic.Pointer[Set] // what was in force before current, for whoever compares the two
+	own     atomic.Pointer[compiled]
 	// unreadable is the newest stored version that this server could not read: a publish goes on top of it.
 	unreadable atomic.Uint64
 
 	// mu is held while a set is put in force, so that sets from the store and from this node's own publish do not pass
-	// each other.
+	// each other. Compiling one takes milliseconds, of which only those who publish are kept waiting.
 	mu lock.Mutex[lock.Book]
 
 	keeping lock.Mutex[lock.Leaf] // held while the copy is written
@@ -32,19 +37,26 @@ type Book struct {
 // Open puts the best set at hand in force (the seed, or the copy of the last good one when the store has not answered
 // yet), seeds an empty store, and follows the source from then on. ctx bounds the opening alone.
 func Open(ctx context.Context, cfg Config) (*Book, error) {
+	return open(ctx, &Book{cfg: cfg, compile: (*limit.Spec).Compile})
+}
+
+func open(ctx context.Context, b *Book) (*Book, error) {
+	cfg := &b.cfg
 	if cfg.FileEvery == 0 {
 		cfg.FileEvery = 900 * time.Millisecond
 	}
 	if cfg.Metrics == nil {
 		cfg.Metrics = NewMetrics(nil)
 	}
-	b := &Book{cfg: cfg}
+	if cfg.Review == nil {
+		cfg.Review = noReview{}
+	}
 	seed := &Set{Kind: KindSeed, Author: "configuration", Time: time.Now().UTC(), Rules: cfg.Seed.Rules}
 	if cfg.Store == nil {
 		seed.Kind = KindFile
 		seed.Version = uint64(max(cfg.Seed.Version, 1)) // 0 would look like a node without rules
 	}
-	if err := seed.compile(); err != nil {
+	if err := b.make(seed); err != nil {
 		return nil, err
 	}
 	b.current.Store(seed)
@@ -133,6 +145,11 @@ func (b *Book) enforce(r Record) (good, news bool) {
 		return true, false
 	}
 	s, err := decode(r)
+	if own := b.own.Load(); err == nil && own != nil && bytes.Equal(own.payload, r.Payload) {
+		s.compiled = own.rules.WithVersion(int64(r.Version))
+	} else if err == nil {
+		err = b.make(s)
+	}
 	if err != nil {
 		b.unreadable.Store(max(b.unreadable.Load(), r.Version))
 		b.cfg.Metrics.loads.WithLabelValues(loadFailed).Inc()
@@ -148,6 +165,7 @@ func (b *Book) enforce(r Record) (good, news bool) {
 func (b *Book) enforceLocked(s *Set) {
 	before := b.current.Load()
 	b.cfg.Gate.Swap(s.compiled)
+	b.before.Store(before)
 	b.current.Store(s)
 	b.cfg.Metrics.loads.WithLabelValues(loadOK).Inc()
 	b.cfg.Metrics.version.Set(float64(s.Version))
@@ -155,6 +173,18 @@ func (b *Book) enforceLocked(s *Set) {
 		b.cfg.Metrics.rollbacks.WithLabelValues(string(s.Kind)).Inc()
 	}
 	b.cfg.Log.Info("limits in force", "version", s.Version, "before", before.Version, "kind", s.Kind, "author", s.Author, "note", s.Note)
+}
+
+// compiled is what this node itself publishes: it was compiled when it was looked at.
+type compiled struct {
+	payload []byte
+	rules   *limit.Rules
+}
+
+// make compiles a set, once on its way from an author to the gates of a node. The error is [limit.Faults].
+func (b *Book) make(s *Set) (err error) {
+	s.compiled, err = b.compile(&limit.Spec{Version: int64(s.Version), Rules: s.Rules})
+	return err
 }
 
 // Current returns the set in force on this node.

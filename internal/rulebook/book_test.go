@@ -101,6 +101,33 @@ func (s *shelf) Endings(context.Context) ([]Ending, error) {
 	return out, nil
 }
 
+// review is a Review by functions; those that are nil have nothing to say.
+type review struct {
+	check     func([]limit.Rule) limit.Faults
+	judge     func(today, proposed *limit.Rules) error
+	published func()
+}
+
+func (r review) Check(rules []limit.Rule) limit.Faults {
+	if r.check == nil {
+		return nil
+	}
+	return r.check(rules)
+}
+
+func (r review) Judge(_ context.Context, today, proposed *limit.Rules) error {
+	if r.judge == nil {
+		return nil
+	}
+	return r.judge(today, proposed)
+}
+
+func (r review) Published(context.Context) {
+	if r.published != nil {
+		r.published()
+	}
+}
+
 func ruleText(burst int) string {
 	return fmt.Sprintf("rules:\n  - {name: talk, action: danmaku, scope: user, rate: 0, burst: %d}\n", burst)
 }
@@ -195,15 +222,58 @@ func TestSeedPublishAndRollbackReachEveryNode(t *testing.T) {
 	}
 }
 
+// TestAChangeIsCompiledOnceANode: by the node that publishes when it is looked at, by each other when the news comes; a rollback,
+// what the guard compares with and a history cost nothing more.
+func TestAChangeIsCompiledOnceANode(t *testing.T) {
+	store := &shelf{}
+	var made [2]int
+	var books [2]*Book
+	for i := range books {
+		b, err := open(t.Context(), &Book{
+			cfg:     Config{Store: store, Gate: gate(t), Seed: spec(t, 10), Log: slog.New(slog.DiscardHandler)},
+			compile: func(s *limit.Spec) (*limit.Rules, error) { made[i]++; return s.Compile() },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(b.Close)
+		books[i] = b
+	}
+	for what, change := range map[string]func() error{
+		"a publish":  func() error { publish(t, books[0], 20); return nil },
+		"a rollback": func() error { _, err := books[0].Rollback(t.Context(), 1, 0, "bob", ""); return err },
+		"the guard's rollback": func() error {
+			v := books[0].Current().Version
+			return books[0].GuardRollback(t.Context(), v, v-1, "why")
+		},
+	} {
+		publish(t, books[0], 30)
+		made = [2]int{}
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		if made != [2]int{1, 1} {
+			t.Errorf("%s is compiled %d times by who publishes, %d by another node", what, made[0], made[1])
+		}
+		base, _, err := books[1].Unproved(t.Context(), books[1].Current().Version, time.Nanosecond)
+		if _, again := books[0].History(t.Context(), 0, 50); err != nil || again != nil || base.Compiled() == nil {
+			t.Fatal(base, err, again)
+		}
+		if made != [2]int{1, 1} {
+			t.Errorf("after %s a look at the history is compiled: %v", what, made)
+		}
+	}
+}
+
 func TestPublishRefuses(t *testing.T) {
 	store := &shelf{}
 	judged := errors.New("12 % of users more")
-	b := openBook(t, Config{Store: store, Judge: func(_ context.Context, _, proposed *limit.Rules) error {
+	b := openBook(t, Config{Store: store, Review: review{judge: func(_, proposed *limit.Rules) error {
 		if r, _ := proposed.Rule("talk"); r.Burst < 5 {
 			return fmt.Errorf("%w: %w", ErrNeedsOverride, judged)
 		}
 		return nil
-	}})
+	}}})
 	publish(t, b, 20)
 
 	_, err := b.Publish(t.Context(), Draft{Rules: spec(t, 30).Rules}, 1)
@@ -289,7 +359,8 @@ func TestStartWithoutTheStoreTakesTheKeptCopy(t *testing.T) {
 func TestGuardGoesBackOnlyFromItsVersion(t *testing.T) {
 	store := &shelf{}
 	var told []uint64
-	b := openBook(t, Config{Store: store, Published: func(before, after *Set) { told = append(told, before.Version, after.Version) }})
+	var b *Book
+	b = openBook(t, Config{Store: store, Review: review{published: func() { told = append(told, b.before.Load().Version, b.Current().Version) }}})
 	publish(t, b, 2)
 	publish(t, b, 3)
 	if err := b.GuardRollback(t.Context(), 2, 1, "too late"); !errors.Is(err, ErrConflict) {
@@ -381,7 +452,7 @@ func TestFileHalfWritten(t *testing.T) {
 			}
 			return nil
 		}
-		b := openBook(t, Config{File: file, Check: check})
+		b := openBook(t, Config{File: file, Review: review{check: check}})
 		first := b.Current().Version
 		time.Sleep(b.cfg.FileEvery - time.Millisecond)
 		write(ruleText(1))
@@ -434,8 +505,8 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if s.Compiled() == nil || s.Compiled().Version() != 7 {
-			t.Fatal("taken by half")
+		if s.Version != 7 || s.Compiled() != nil {
+			t.Fatal("a set that is only told of costs a compilation")
 		}
 		again, err := s.encode()
 		if err != nil {

@@ -44,6 +44,23 @@ type Store interface {
 	Endings(ctx context.Context) ([]Ending, error)
 }
 
+// Review is what a server has to say about a change of its limits, in the order of a change's life.
+type Review interface {
+	// Check finds what is wrong with rules that compile but make no sense on this server.
+	Check(rules []limit.Rule) limit.Faults
+	// Judge says whether a change may be published without override: nil, or an error that is [ErrNeedsOverride].
+	Judge(ctx context.Context, today, proposed *limit.Rules) error
+	// Published is told that a set which this node itself published is in force here.
+	Published(ctx context.Context)
+}
+
+// noReview has nothing to say.
+type noReview struct{}
+
+func (noReview) Check([]limit.Rule) limit.Faults                         { return nil }
+func (noReview) Judge(context.Context, *limit.Rules, *limit.Rules) error { return nil }
+func (noReview) Published(context.Context)                               {}
+
 // Config configures a [Book].
 type Config struct {
 	// Gate is where sets are put in force. Required.
@@ -58,13 +75,8 @@ type Config struct {
 	FileEvery time.Duration
 	// Keep is the path of the copy of the last good set. Empty: none is kept.
 	Keep string
-	// Check finds what is wrong with rules that compile but make no sense on this server. Nil: nothing is.
-	Check func([]limit.Rule) limit.Faults
-	// Judge says whether a change may be published without override: nil, or an error that is [ErrNeedsOverride].
-	// Nil: every change may.
-	Judge func(ctx context.Context, today, proposed *limit.Rules) error
-	// Published is told of every set that this node itself published, after it is in force here. It must not block.
-	Published func(before, after *Set)
+	// Review has a say in each change. Nil: all may be published.
+	Review Review
 	// Node is this node's id, as the store will name it with what is published here.
 	Node string
 	// Log takes what an operator should read. Required.

@@ -11,6 +11,8 @@
 // Concurrency: all methods of Book may be called from any goroutine. Sets are put in force by one goroutine of the
 // book's own; [Book.Close] waits for it.
 //
-// What it does not do: it decides nothing about messages (package limit does) and does not judge a change (the wiring
-// hands it a judge).
+// What it does not do: it decides nothing about messages (package limit does) and does not judge a change (a [Review] does).
+//
+// Files: config.go (what a book needs), set.go (one version), book.go (in force), publish.go (changed and undone), history.go,
+// diff.go, file.go (the file as the source), keep.go (the copy for a start without the store), metrics.go.
 package rulebook

@@ -75,15 +75,17 @@ func (b *Book) WatchEnded(ctx context.Context, e Ending) error {
 }
 
 // Unproved returns what a version is to be compared with: what was in force before the first of the sets that have not been in force for
-// as long as a watch takes, so that a bad set on top of another hides nothing. The error is [ErrNotFound] when nothing came before.
-func (b *Book) Unproved(ctx context.Context, version uint64, watch time.Duration) (*Set, error) {
-	sets, err := b.History(ctx, version+1, lookBack) // by the store's clock alone
+// as long as a watch takes, so that a bad set on top of another hides nothing; and when the version was stored, by the store's clock,
+// which is no node's. The error is [ErrNotFound] when nothing came before.
+func (b *Book) Unproved(ctx context.Context, version uint64, watch time.Duration) (base *Set, stored time.Time, err error) {
+	sets, err := b.History(ctx, version+1, lookBack)
 	if err != nil {
-		return nil, err
+		return nil, stored, err
 	}
 	if len(sets) < 2 || sets[0].Version != version {
-		return nil, fmt.Errorf("%w: nothing came before version %d", ErrNotFound, version)
+		return nil, stored, fmt.Errorf("%w: nothing came before version %d", ErrNotFound, version)
 	}
+	stored = sets[0].Time
 	base, next := sets[1], sets[0]
 	for _, old := range sets[1:] {
 		base = old
@@ -92,5 +94,10 @@ func (b *Book) Unproved(ctx context.Context, version uint64, watch time.Duration
 		}
 		next = old
 	}
-	return base, nil
+	for _, known := range []*Set{b.before.Load(), b.Current()} {
+		if known != nil && known.Version == base.Version {
+			return known, stored, nil
+		}
+	}
+	return base, stored, b.make(base)
 }

@@ -31,8 +31,8 @@ func (b *Book) Publish(ctx context.Context, d Draft, ifMatch uint64) (*Set, erro
 	if err := b.vet(s); err != nil {
 		return nil, err
 	}
-	if b.cfg.Judge != nil && !d.Override {
-		if err := b.cfg.Judge(ctx, today.compiled, s.compiled); err != nil {
+	if !d.Override {
+		if err := b.cfg.Review.Judge(ctx, today.compiled, s.compiled); err != nil {
 			return nil, err
 		}
 	}
@@ -51,15 +51,12 @@ func (b *Book) Examine(rules []limit.Rule) (*limit.Rules, error) {
 
 // vet compiles s and names every fault, those that only this server sees included.
 func (b *Book) vet(s *Set) error {
-	err := s.compile()
+	err := b.make(s)
 	var faults limit.Faults
 	if err != nil && !errors.As(err, &faults) {
 		return err
 	}
-	if b.cfg.Check != nil {
-		faults = append(faults, b.cfg.Check(s.Rules)...)
-	}
-	if len(faults) > 0 {
+	if faults = append(faults, b.cfg.Review.Check(s.Rules)...); len(faults) > 0 {
 		return faults
 	}
 	return nil
@@ -75,7 +72,11 @@ func (b *Book) Rollback(ctx context.Context, to, ifMatch uint64, author, note st
 	if err != nil {
 		return nil, err
 	}
-	return b.restore(ctx, old, ifMatch, KindRollback, author, note)
+	s := restoring(old, KindRollback, author, note)
+	if err := b.make(s); err != nil {
+		return nil, err
+	}
+	return b.store(ctx, s, ifMatch)
 }
 
 // GuardRollback undoes version for the guard, unless somebody has published since: it puts the newest readable set up to
@@ -94,49 +95,38 @@ func (b *Book) GuardRollback(ctx context.Context, version, to uint64, why string
 	}
 	for _, r := range records {
 		if old, err := decode(r); err == nil && r.Version <= to {
-			_, err = b.restore(ctx, old, version, KindGuard, "guard", why)
-			return err
+			s := restoring(old, KindGuard, "guard", why)
+			if b.make(s) == nil {
+				_, err = b.store(ctx, s, version)
+				return err
+			}
 		}
 	}
 	return fmt.Errorf("%w: nothing came before version %d", ErrNotFound, to+1)
 }
 
-func (b *Book) restore(ctx context.Context, old *Set, ifMatch uint64, kind Kind, author, note string) (*Set, error) {
-	s := &Set{Kind: kind, Author: author, Note: note, Restores: old.Version, Rules: old.Rules}
-	if err := s.compile(); err != nil {
-		return nil, err
-	}
-	return b.store(ctx, s, ifMatch)
+func restoring(old *Set, kind Kind, author, note string) *Set {
+	return &Set{Kind: kind, Author: author, Note: note, Restores: old.Version, Rules: old.Rules}
 }
 
-// store publishes s on top of version after, or of an unreadable one that followed it, and puts it in force here
+// store publishes s, which is compiled, on top of version after, or of an unreadable one that followed it, and puts it in force here
 // without waiting for the news of it.
 func (b *Book) store(ctx context.Context, s *Set, after uint64) (*Set, error) {
 	raw, err := s.encode()
 	if err != nil {
 		return nil, err
 	}
-	before := b.Current()
-	if bad := b.unreadable.Load(); before.Version == after && bad > after {
+	if bad := b.unreadable.Load(); b.Current().Version == after && bad > after {
 		after = bad
 	}
+	b.own.Store(&compiled{raw, s.compiled}) // the news of it may be faster than the store's answer
 	version, err := b.cfg.Store.Publish(ctx, raw, after)
 	if err != nil {
 		return nil, err
 	}
-	out := *s
-	out.Version, out.Time, out.Node = version, time.Now().UTC(), b.cfg.Node
-	if err := out.compile(); err != nil {
-		return nil, err
-	}
-	b.mu.Lock()
-	if version > b.current.Load().Version { // else the news of it were faster
-		b.enforceLocked(&out)
-	}
-	b.mu.Unlock()
-	b.keep(Record{Version: version, Payload: raw, Time: out.Time})
-	if b.cfg.Published != nil {
-		b.cfg.Published(before, &out)
-	}
-	return &out, nil
+	stored := Record{Version: version, Payload: raw, Time: time.Now().UTC(), Node: b.cfg.Node}
+	b.take(stored)
+	b.cfg.Review.Published(ctx)
+	s.Version, s.Time, s.Node = stored.Version, stored.Time, stored.Node
+	return s, nil
 }

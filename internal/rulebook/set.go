@@ -38,19 +38,8 @@ type Set struct {
 	compiled *limit.Rules
 }
 
-// Compiled returns the rules as the gate takes them.
+// Compiled returns the rules as the gate takes them; nil of a set that is only told of, in a history.
 func (s *Set) Compiled() *limit.Rules { return s.compiled }
-
-// compile checks the rules and stamps them with the version.
-func (s *Set) compile() error {
-	spec := limit.Spec{Version: int64(s.Version), Rules: s.Rules}
-	compiled, err := spec.Compile()
-	if err != nil {
-		return err
-	}
-	s.compiled = compiled
-	return nil
-}
 
 // payload is a set as the store keeps it. Version and time are the store's.
 type payload struct {
@@ -73,7 +62,7 @@ func (s *Set) encode() ([]byte, error) {
 	return json.Marshal(payload{format, s.Kind, s.Author, s.Note, s.Override, s.Restores, rules})
 }
 
-// decode reads a stored set and compiles it. It refuses what this version of the server can't put in force whole.
+// decode reads a stored set. It refuses what this version of the server can't read whole.
 func decode(r Record) (*Set, error) {
 	version := r.Version
 	var p payload
@@ -89,12 +78,8 @@ func decode(r Record) (*Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("limits version %d: %w", version, err)
 	}
-	s := &Set{
+	return &Set{
 		Version: version, Kind: p.Kind, Author: p.Author, Note: p.Note, Override: p.Override, Restores: p.Restores,
 		Time: r.Time, Node: r.Node, Rules: spec.Rules,
-	}
-	if err := s.compile(); err != nil {
-		return nil, fmt.Errorf("limits version %d: %w", version, err)
-	}
-	return s, nil
+	}, nil
 }

@@ -17,14 +17,14 @@ func TestIntervalsCoverTheTruth(t *testing.T) {
 	var users, messages int
 	var errors, spread float64
 	for seed := range uint64(seeds) {
-		c := newCrowd(t, set, seed, 120, Config{})
+		c := newCrowd(t, set, seed, 120)
 		for i, v := range c.viewers { // each at its own pace
 			for c.now = 1; c.now < limit.Instant(20*time.Second); {
 				c.now = c.now.Add(time.Duration(c.rand.ExpFloat64() * float64(1+i%7) * float64(time.Second)))
 				c.ask(v, nil, limit.Danmaku, 1, v.name) // a room each: no bucket is shared
 			}
 		}
-		rec := c.rec.Snapshot()
+		rec := c.rec.snapshot()
 		truth := Replay(rec, set, tight).Proposed.Refused
 		part := Replay(rec.thinned(2), set, tight)
 		have := part.Proposed.Refused
@@ -55,9 +55,9 @@ func TestIntervalsCoverTheTruth(t *testing.T) {
 func TestRoomOfManyIsApproximated(t *testing.T) {
 	set := rules(t, 1, crowded(t))
 	for seed := range uint64(2) {
-		c := newCrowd(t, set, seed, 1000, Config{})
+		c := newCrowd(t, set, seed, 1000)
 		c.run(40*time.Second, 100, "demo")
-		rec := c.rec.Snapshot()
+		rec := c.rec.snapshot()
 		all, part := Replay(rec, set, set), Replay(rec.thinned(4), set, set)
 		truth, have := all.Today.Refused.Messages, part.Today.Refused.Messages
 		t.Logf("refused of all %.3f, of the sampled %.3f ± %.3f; %d of %d messages sampled", truth.Share, have.Share, have.StdErr, part.SampledMessages, part.Messages)

@@ -21,8 +21,8 @@ const (
 	ReasonFew      = "little_traffic"
 )
 
-// Verdict is the judgement about a proposed set.
-type Verdict struct {
+// Judgement is what a report says about its proposed set.
+type Judgement struct {
 	// Override tells that publishing needs one, for each of the Reasons.
 	Override bool     `json:"override"`
 	Reasons  []Reason `json:"reasons"`
@@ -40,12 +40,12 @@ type Reason struct {
 	Text string `json:"text"`
 }
 
-// Verdict judges: a set needs an override when it refuses more than 10 times as many messages as today's and at least
+// Judge judges: a set needs an override when it refuses more than 10 times as many messages as today's and at least
 // 1 % of all, or more than 5 % of all users more. This holds for all actions together, and for each of which at least 20
 // sampled users were seen, since likes by the million would hide that every gift is refused. Degrading by the same measure
 // is a warning.
-func (r *Report) Verdict() Verdict {
-	v := Verdict{Reasons: []Reason{}, Warnings: []Reason{}}
+func (r *Report) Judge() Judgement {
+	v := Judgement{Reasons: []Reason{}, Warnings: []Reason{}}
 	v.judge("", &r.Today, &r.Proposed)
 	for i := range r.Actions {
 		if l := &r.Actions[i]; l.Today.Refused.Users.Of >= enoughUsers {
@@ -59,7 +59,7 @@ func (r *Report) Verdict() Verdict {
 	return v
 }
 
-func (v *Verdict) judge(action string, a, b *Outcome) {
+func (v *Judgement) judge(action string, a, b *Outcome) {
 	of := "all messages"
 	if action != "" {
 		of = action + " messages"
