@@ -1,12 +1,12 @@
 # liveroom: a live-room realtime server. `make run` needs Go alone; `make cluster` and `make load` also
-# redis-server; `make test` also gcc, Node 20, Chromium and promtool.
+# redis-server; `make test` also gcc, Node 20, Chromium, promtool, nginx, Caddy and HAProxy.
 GO       ?= go
 DATA_DIR ?= ./data
 FLAGS    ?=
 FUZZTIME ?= 10s
 
 .DEFAULT_GOAL := build
-.PHONY: build run cluster load test check gotest jstest bench model chaos fuzz chromium promtool redis node clean
+.PHONY: build run cluster load test check gotest jstest bench model chaos fuzz chromium promtool redis proxies node clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/liveserver ./cmd/liveserver
@@ -25,7 +25,7 @@ load: redis build
 	$(GO) build -trimpath -o bin/loadtest ./loadtest
 	@exec ./bin/loadtest pulse -spawn 3 -server bin/liveserver -report bin/report $(FLAGS)
 
-test: chromium promtool redis node check jstest gotest
+test: chromium promtool redis proxies node check jstest gotest
 
 # What needs no server: the tools' versions are in go.mod.
 check:
@@ -86,6 +86,11 @@ promtool:
 
 redis:
 	$(call install,redis-server valkey-server,redis-server)
+
+proxies:
+	$(call install,nginx,nginx-light)
+	$(call install,caddy,caddy)
+	$(call install,haproxy,haproxy)
 
 node:
 	@command -v node >/dev/null 2>&1 || { echo "make test needs Node 20 or newer: sudo apt-get install nodejs" >&2; exit 1; }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -62,6 +63,37 @@ func TestIdleSessionsHaveNoGoroutines(t *testing.T) {
 		}
 	}
 	eventually(t, func() bool { return runtime.NumGoroutine() <= before+int(n.readers.rest) })
+}
+
+// wrapping is a listener whose connections are wrapped until they are hijacked.
+type wrapping struct{ net.Listener }
+
+type wrapped struct{ net.Conn }
+
+func (w wrapping) Accept() (net.Conn, error) {
+	c, err := w.Listener.Accept()
+	return wrapped{c}, err
+}
+
+func (w wrapped) Bare() net.Conn { return w.Conn }
+
+// A viewer whose listener had to read something first costs no more than another.
+func TestAWrappedConnectionRests(t *testing.T) {
+	a, err := NewAcceptor(Config{}, newLobby())
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewUnstartedServer(a)
+	srv.Listener = wrapping{srv.Listener}
+	srv.Start()
+	defer srv.Close()
+	defer func() { _ = a.Shutdown(testCtx(t), 0) }() // its one client may not answer
+	addr := strings.TrimPrefix(srv.URL, "http://")
+	_, s := rawJoin(t, &node{Acceptor: a, lobby: a.lobby.(*testLobby), url: "ws://" + addr, addr: addr})
+	untilResting(t, s)
+	if s.wire.fd < 0 {
+		t.Error("it is written to by net.Conn")
+	}
 }
 
 // Whatever a client sends and wherever the network cuts it, nothing is lost, doubled or mixed up with another's, and pings

@@ -110,6 +110,9 @@ func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("take the connection from net/http: %w", err)
 	}
+	if c, ok := nc.(interface{ Bare() net.Conn }); ok { // a listener's wrapper that has done its work
+		nc = c.Bare()
+	}
 	ahead, _ := rw.Reader.Peek(rw.Reader.Buffered())
 	u.s.attach(nc, append([]byte(nil), ahead...))
 	none := handshaken{}

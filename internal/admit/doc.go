@@ -7,5 +7,5 @@
 // Concurrency: everything is safe for concurrent use, but [LagProbe.Read], which is one goroutine's. Locks are leaves.
 //
 // Files: words.go (what a refusal is called), arrivals.go (addresses, new rooms), doorkeeper.go (connections and descriptors),
-// framerate.go (frames), headroom.go (memory, lag).
+// proxied.go (who a proxy speaks for), framerate.go (frames), headroom.go (memory, lag).
 package admit

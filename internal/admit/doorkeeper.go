@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
 	"syscall"
 	"time"
 
@@ -136,7 +135,7 @@ func (d *Doorkeeper) tooMany(addr netip.Addr) string {
 	switch {
 	case open+d.requests >= d.most:
 		return reasonDescriptors
-	case d.byAddress[addr] >= d.share && !slices.ContainsFunc(d.shared, func(p netip.Prefix) bool { return p.Contains(addr) }):
+	case d.byAddress[addr] >= d.share && !within(addr, d.shared):
 		return reasonAddress
 	}
 	return ""

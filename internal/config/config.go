@@ -48,6 +48,7 @@ type Config struct {
 	Origins        []string
 	AdminHosts     []string
 	TrustedProxies []netip.Prefix
+	ProxyProtocol  bool
 	Rooms          Rooms
 	Gifts          []protocol.CatalogueGift
 	Limits         Limits

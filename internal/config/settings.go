@@ -75,6 +75,8 @@ func Settings() []Setting {
 			Doc: "Web origins, other than the server's own, whose pages may open sockets, call the API and load the client file."},
 		{Key: "trusted_proxies", Unit: "list of addresses or CIDR", Default: "", into: func(c *Config) any { return &c.TrustedProxies },
 			Doc: "Proxies whose X-Forwarded-For is believed, walked from the right. Empty: the peer's address counts."},
+		{Key: "proxy_protocol", Unit: "true or false", Default: "false", into: func(c *Config) any { return &c.ProxyProtocol },
+			Doc: "Whether connections of trusted_proxies to addr begin with a PROXY protocol header, version 2, which says who they are of. One without it is cut, one from elsewhere is believed nothing."},
 		{Key: "rooms.auto_create", Unit: "true or false", Default: "true", into: func(c *Config) any { return &c.Rooms.AutoCreate },
 			Doc: "Whether joining an unknown room creates it. Off: only PUT /api/v1/rooms/{room} does."},
 		{Key: "rooms.create_rate", Unit: "rooms per second", Default: "5", into: func(c *Config) any { return &c.Rooms.CreateRate },

@@ -40,6 +40,9 @@ func (c Config) Validate() Faults {
 	}
 	v.gifts(c.Gifts)
 	v.numbers(c)
+	if c.ProxyProtocol && len(c.TrustedProxies) == 0 {
+		v.add("trusted_proxies", "the proxies that send PROXY protocol headers, since proxy_protocol is on", "nothing")
+	}
 	v.oneOf("limits.source", c.Limits.Source, SourceFile, SourceCluster)
 	v.oneOf("compression", c.Compression, CompressionOff, CompressionAuto, CompressionOn)
 	v.oneOf("print_tokens", c.PrintTokens, PrintAuto, PrintAlways, PrintNever)

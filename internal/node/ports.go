@@ -80,6 +80,10 @@ func (n *Node) keepDoors(reg *prometheus.Registry) {
 	viewers.Among(n.acceptor.Sockets, n.cfg.TrustedProxies)
 	operators := admit.NewDoorkeeper(n.operators.ln, a.Admin, "admin", refused, n.log)
 	n.viewers.ln, n.viewers.ConnState = viewers, viewers.Track
+	if n.cfg.ProxyProtocol {
+		proxied := admit.NewProxied(viewers, n.cfg.TrustedProxies, n.log)
+		n.viewers.ln, n.viewers.ConnContext, n.viewers.Handler = proxied, proxied.Remember, admit.Sources(n.viewers.Handler)
+	}
 	n.operators.ln, n.operators.ConnState = operators, operators.Track
 }
 
