@@ -74,8 +74,7 @@ func (s *Session) queueLocked(b *protocol.Broadcast, f, essential *protocol.Fram
 	if !built {
 		return false
 	}
-	q.lag(b, s.wire.count)
-	s.wire.missed += uint64(b.Count(protocol.ClassDanmaku))
+	s.wire.missed += uint64(q.lag(b, s.wire.count))
 	if essential == nil {
 		s.startLocked()
 		return true

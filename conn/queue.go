@@ -2,7 +2,6 @@ package conn
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 
 	"liveroom/protocol"
@@ -56,7 +55,7 @@ func (e *entry) count(c protocol.Class) int {
 		switch {
 		case c == protocol.ClassControl:
 			return 1
-		case c == protocol.ClassLike && e.b != nil:
+		case c.Kind().Behind == protocol.Newest && e.b != nil:
 			return e.b.Count(c)
 		}
 	}
@@ -78,8 +77,8 @@ type queue struct {
 
 	writing bool                // a writer goroutine owns the wire
 	lagging bool                // over the bound and not caught up since
-	missed  int                 // danmaku left out since
-	like    *protocol.Broadcast // the newest one with likes left out since
+	missed  int                 // left out since, to be announced
+	newest  *protocol.Broadcast // the newest one of whose kind the newest counts, left out since
 }
 
 // room reports whether another frame of n bytes stays within the bounds.
@@ -93,24 +92,39 @@ func (q *queue) pushData(e entry) {
 	q.bytes += e.size
 }
 
-// lag leaves a broadcast's danmaku and likes out.
-func (q *queue) lag(b *protocol.Broadcast, c *counters) {
+// lag leaves out what a viewer who has fallen behind does not get of a broadcast. It returns how many are announced as missed.
+func (q *queue) lag(b *protocol.Broadcast, c *counters) (missed int) {
 	q.lagging = true
-	if n := b.Count(protocol.ClassDanmaku); n != 0 {
-		q.missed += n
-		c.dropped[protocol.ClassDanmaku][dropSlow].Add(uint64(n))
+	for class := range protocol.NumClasses {
+		n := b.Count(class)
+		if n == 0 {
+			continue
+		}
+		switch class.Kind().Behind {
+		case protocol.Missed:
+			missed += n
+			c.dropped[class][dropSlow].Add(uint64(n))
+		case protocol.LeftOut:
+			c.dropped[class][dropSlow].Add(uint64(n))
+		case protocol.Newest:
+			q.dropNewest(c, dropReplaced)
+			q.newest = b
+		}
 	}
-	if b.Count(protocol.ClassLike) != 0 {
-		q.dropLike(c, dropReplaced)
-		q.like = b
-	}
+	q.missed += missed
+	return missed
 }
 
-func (q *queue) dropLike(c *counters, why dropReason) {
-	if q.like != nil {
-		c.dropped[protocol.ClassLike][why].Add(uint64(q.like.Count(protocol.ClassLike)))
-		q.like = nil
+func (q *queue) dropNewest(c *counters, why dropReason) {
+	if q.newest == nil {
+		return
 	}
+	for class := range protocol.NumClasses {
+		if class.Kind().Behind == protocol.Newest {
+			c.dropped[class][why].Add(uint64(q.newest.Count(class)))
+		}
+	}
+	q.newest = nil
 }
 
 // A step of the writer is bounded, so that the write timeout means progress.
@@ -132,7 +146,7 @@ func (q *queue) take(opened bool) {
 		}
 		return i
 	}
-	q.urgent = cut(q.urgent, move(q.urgent))
+	q.urgent = shift(q.urgent, move(q.urgent))
 	if !opened || len(q.urgent) > 0 {
 		return
 	}
@@ -140,7 +154,7 @@ func (q *queue) take(opened bool) {
 	for _, e := range q.control[:k] {
 		q.controlBytes -= e.size
 	}
-	q.control = cut(q.control, k)
+	q.control = shift(q.control, k)
 	if len(q.control) > 0 {
 		return
 	}
@@ -151,8 +165,8 @@ func (q *queue) take(opened bool) {
 	}
 }
 
-// cut removes the first n entries and lets go of their frames.
-func cut(lane []entry, n int) []entry {
+// shift removes the first n entries and lets go of their frames.
+func shift(lane []entry, n int) []entry {
 	clear(lane[:n])
 	return lane[n:]
 }
@@ -204,12 +218,12 @@ func (q *queue) waiting(opened bool) bool {
 	return len(q.inflight) > 0 || len(q.urgent) > 0 || opened && (len(q.control) > 0 || len(q.data) > q.head)
 }
 
-// catchUp ends the lagging and returns what announces it: a missed event when danmaku were left out, and the newest like.
+// catchUp ends the lagging and returns what announces it: a missed event, and the newest like.
 // ok is false when there is nothing to tell.
-func (q *queue) catchUp() (missed int, like *protocol.Broadcast, ok bool) {
-	missed, like = q.missed, q.like
-	q.lagging, q.missed, q.like = false, 0, nil
-	return missed, like, missed != 0 || like != nil
+func (q *queue) catchUp() (missed int, newest *protocol.Broadcast, ok bool) {
+	missed, newest = q.missed, q.newest
+	q.lagging, q.missed, q.newest = false, 0, nil
+	return missed, newest, missed != 0 || newest != nil
 }
 
 // dropData empties the lane of broadcasts.
@@ -219,7 +233,7 @@ func (q *queue) dropData(c *counters) {
 		q.forget(&q.data[i])
 	}
 	q.data, q.head = nil, 0
-	q.dropLike(c, dropClosed)
+	q.dropNewest(c, dropClosed)
 	q.lagging, q.missed = false, 0
 }
 
@@ -250,7 +264,7 @@ func (q *queue) check() error {
 		return fmt.Errorf("queue holds %d frames of %d bytes, says %d of %d", frames, size, q.frames, q.bytes)
 	case control != q.controlBytes:
 		return fmt.Errorf("control lane holds %d bytes, says %d", control, q.controlBytes)
-	case !q.lagging && (q.missed != 0 || q.like != nil):
+	case !q.lagging && (q.missed != 0 || q.newest != nil):
 		return fmt.Errorf("caught up, yet %d missed", q.missed)
 	}
 	return nil
@@ -258,34 +272,16 @@ func (q *queue) check() error {
 
 // catchUpEntry makes the frame that tells a viewer what it has missed. The likes' deltas were for those who saw them; the
 // total in the newest is what counts.
-func catchUpEntry(missed int, like *protocol.Broadcast) entry {
-	var events []byte
+func catchUpEntry(missed int, newest *protocol.Broadcast) entry {
+	var events [][]byte
 	if missed > 0 {
-		events = protocol.AppendMissed(events, missed)
+		events = append(events, protocol.AppendMissed(nil, missed))
 	}
-	if like != nil {
-		for _, e := range likeEvents(like) {
-			if len(events) > 0 {
-				events = append(events, ',')
-			}
-			events = append(events, e...)
+	for class := range protocol.NumClasses {
+		if newest != nil && class.Kind().Behind == protocol.Newest {
+			events = append(events, newest.Events(class)...)
 		}
 	}
-	f := protocol.NewEventFrame(events)
-	return entry{bytes: f.Bytes(), b: like, size: f.Len(), kind: kindCatchUp}
-}
-
-// likeEvents finds a broadcast's likes in its frame; it is rare enough to decode.
-func likeEvents(b *protocol.Broadcast) [][]byte {
-	var events []json.RawMessage
-	if err := json.Unmarshal(b.Full().Payload(), &events); err != nil {
-		return nil
-	}
-	var likes [][]byte
-	for _, e := range events {
-		if bytes.HasPrefix(e, []byte(`{"ev":"like"`)) {
-			likes = append(likes, e)
-		}
-	}
-	return likes
+	f := protocol.NewEventFrame(bytes.Join(events, []byte{','}))
+	return entry{bytes: f.Bytes(), b: newest, size: f.Len(), kind: kindCatchUp}
 }

@@ -135,12 +135,12 @@ func (s *Session) step(q *queue) bool {
 // catchUpLocked puts in flight what a viewer is told who has caught up. It lets go of the lock to encode it; meanwhile the
 // wire stays the writer's.
 func (s *Session) catchUpLocked(q *queue) {
-	missed, like, ok := q.catchUp()
+	missed, newest, ok := q.catchUp()
 	if !ok {
 		return
 	}
 	s.mu.Unlock()
-	e := catchUpEntry(missed, like)
+	e := catchUpEntry(missed, newest)
 	s.mu.Lock()
 	q.inflight = append(q.inflight, e)
 }

@@ -16,12 +16,11 @@ type counter struct {
 	done chan struct{}
 }
 
-func (c *counter) Danmaku([]byte) {
+func (c *counter) Message(protocol.Class, []byte) {
 	if c.seen.Add(1) == c.want.Load() {
 		c.done <- struct{}{}
 	}
 }
-func (*counter) Control([]byte)           {}
 func (*counter) Gift(protocol.StoredGift) {}
 func (*counter) Likes(int64)              {}
 func (*counter) Settings([]byte, uint64)  {}
@@ -44,7 +43,7 @@ func BenchmarkDanmakuLatency(b *testing.B) {
 	f, c := benchRoom(b)
 	for b.Loop() {
 		c.want.Add(1)
-		if err := f.PublishDanmaku("demo", []byte(benchEvent)); err != nil {
+		if err := f.Publish(protocol.ClassDanmaku, "demo", []byte(benchEvent)); err != nil {
 			b.Fatal(err)
 		}
 		<-c.done
@@ -61,7 +60,7 @@ func BenchmarkDanmakuThroughput(b *testing.B) {
 			c.want.Store(int64(sent + burst))
 		}
 		sent++
-		if err := f.PublishDanmaku("demo", []byte(benchEvent)); err != nil {
+		if err := f.Publish(protocol.ClassDanmaku, "demo", []byte(benchEvent)); err != nil {
 			b.Fatal(err)
 		}
 		if sent%burst == 0 {
@@ -111,7 +110,7 @@ func BenchmarkRecent(b *testing.B) {
 	ctx := testContext(b)
 	for range 200 {
 		for r := range 500 {
-			if err := f.PublishDanmaku(fmt.Sprint("room", r), []byte(benchEvent)); err != nil {
+			if err := f.Publish(protocol.ClassDanmaku, fmt.Sprint("room", r), []byte(benchEvent)); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -62,6 +62,6 @@ func (s *Subscription) deliver(g protocol.StoredGift) {
 	}
 	s.lastGift.Store(g.Seq)
 	s.f.known.gift.meet(g.Seq)
-	s.f.metrics.gift.Inc()
+	s.f.metrics.class[protocol.ClassGift].Inc()
 	s.h.Gift(g)
 }

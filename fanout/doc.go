@@ -11,7 +11,7 @@
 //
 //	lr.room.<room>.danmaku    one danmaku event, the JSON that viewers get and nothing else; a platform that must
 //	                          keep or inspect all admitted danmaku subscribes to lr.room.*.danmaku
-//	lr.room.<room>.control    one event of the control lane
+//	lr.room.<room>.<class>    likewise for each live class of package protocol's kinds; control: a command to the nodes
 //	lr.room.<room>.gift       a gift, re-published by the ledger with Nats-Sequence and Nats-Last-Sequence
 //	lr.room.<room>.settings   the room's settings, re-published by their bucket
 //	lr.room.<room>.likes      the room's like total, decimal

@@ -13,8 +13,7 @@ import (
 // printer is a room that prints what it is told.
 type printer struct{ done chan struct{} }
 
-func (p printer) Danmaku(event []byte) { fmt.Printf("danmaku %s\n", event) }
-func (p printer) Control(event []byte) { fmt.Printf("control %s\n", event) }
+func (p printer) Message(c protocol.Class, event []byte) { fmt.Printf("%s %s\n", c, event) }
 func (p printer) Gift(g protocol.StoredGift) {
 	fmt.Printf("gift %d after %d: %s\n", g.Seq, g.Prev, g.Event)
 	p.done <- struct{}{}
@@ -44,7 +43,7 @@ func Example() {
 	}
 	defer sub.Close()
 
-	if err := f.PublishDanmaku("demo", []byte(`{"ev":"danmaku","text":"hello"}`)); err != nil {
+	if err := f.Publish(protocol.ClassDanmaku, "demo", []byte(`{"ev":"danmaku","text":"hello"}`)); err != nil {
 		panic(err)
 	}
 	// On disk when it returns; the same id again has the same sequence and no effect.

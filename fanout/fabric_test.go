@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"liveroom/protocol"
 )
 
 func TestEmbeddedNodeHearsItself(t *testing.T) {
@@ -14,10 +16,10 @@ func TestEmbeddedNodeHearsItself(t *testing.T) {
 	if want := (Opening{Known: true}); fmt.Sprint(s.Opening()) != fmt.Sprint(want) {
 		t.Fatalf("opening %+v, want %+v", s.Opening(), want)
 	}
-	if err := f.PublishDanmaku("demo", []byte("hello")); err != nil {
+	if err := f.Publish(protocol.ClassDanmaku, "demo", []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.PublishControl("demo", []byte("closed")); err != nil {
+	if err := f.Publish(protocol.ClassControl, "demo", []byte("closed")); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"danmaku hello", "control closed"} {
@@ -110,7 +112,7 @@ func TestOpenFailsWithTheReason(t *testing.T) {
 func TestClosedFabricRefuses(t *testing.T) {
 	f := openUnclosed(t, Config{NodeID: "n1", DataDir: t.TempDir()})
 	closeNow(t, f)
-	if err := f.PublishDanmaku("demo", nil); !errors.Is(err, ErrDisconnected) {
+	if err := f.Publish(protocol.ClassDanmaku, "demo", nil); !errors.Is(err, ErrDisconnected) {
 		t.Error("danmaku:", err)
 	}
 	if _, err := f.StoreGift(testContext(t), "demo", "u", "c", nil); !errors.Is(err, ErrRefused) {

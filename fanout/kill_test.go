@@ -41,10 +41,9 @@ func victim(dir string) {
 // victimEars says each like total that it is shown.
 type victimEars struct{}
 
-func (victimEars) Danmaku([]byte)           {}
-func (victimEars) Control([]byte)           {}
-func (victimEars) Gift(protocol.StoredGift) {}
-func (victimEars) Settings([]byte, uint64)  {}
+func (victimEars) Message(protocol.Class, []byte) {}
+func (victimEars) Gift(protocol.StoredGift)       {}
+func (victimEars) Settings([]byte, uint64)        {}
 
 func (victimEars) Likes(total int64) { fmt.Println("likes", total, 0) }
 

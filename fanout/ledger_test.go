@@ -188,7 +188,7 @@ func TestHoleWaitsForTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	want = append(want, storeGift(t, f, "demo", "u", "heard", "x").Seq)
-	if err := f.PublishControl("demo", []byte("after")); err != nil {
+	if err := f.Publish(protocol.ClassControl, "demo", []byte("after")); err != nil {
 		t.Fatal(err)
 	}
 	receive(t, l.events) // the feed has passed the gift
@@ -212,7 +212,7 @@ func expectGifts(t *testing.T, f *Fabric, l *listener, want []uint64) {
 		}
 		prev = seq
 	}
-	if err := f.PublishControl("demo", []byte("mark")); err != nil {
+	if err := f.Publish(protocol.ClassControl, "demo", []byte("mark")); err != nil {
 		t.Fatal(err)
 	}
 	receive(t, l.events) // the feed has passed all that was published before

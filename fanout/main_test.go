@@ -127,8 +127,9 @@ func newListener() *listener {
 	}
 }
 
-func (l *listener) Danmaku(event []byte)          { l.events <- "danmaku " + string(event) }
-func (l *listener) Control(event []byte)          { l.events <- "control " + string(event) }
+func (l *listener) Message(c protocol.Class, event []byte) {
+	l.events <- c.String() + " " + string(event)
+}
 func (l *listener) Gift(g protocol.StoredGift)    { l.gifts <- g }
 func (l *listener) Likes(total int64)             { l.likes <- total }
 func (l *listener) Settings(b []byte, rev uint64) { l.settings <- setting{string(b), rev} }

@@ -3,6 +3,8 @@ package fanout
 import (
 	"time"
 
+	"liveroom/protocol"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -29,8 +31,8 @@ type Metrics struct {
 	answers    *prometheus.CounterVec // by result
 
 	// resolved once: a label lookup per message costs more than the count
-	danmaku, control, gift, like, setting prometheus.Counter
-	pending                               prometheus.Counter
+	class            [protocol.NumClasses]prometheus.Counter // of received
+	setting, pending prometheus.Counter
 }
 
 // NewMetrics makes the bus's metrics and registers them. A nil Registerer makes metrics that nobody reads.
@@ -49,9 +51,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "liveroom_bus_" + name, Help: help})
 	}
 	m := &Metrics{
-		received: vec("received_total", "Messages delivered to the rooms of this node.", "class",
-			"danmaku", "control", "gift", "like", "settings"),
-		dropped: vec("dropped_total", "Messages that NATS delivered and the client dropped.", "reason", "pending"),
+		received: vec("received_total", "Messages delivered to the rooms of this node.", "class", "settings"),
+		dropped:  vec("dropped_total", "Messages that NATS delivered and the client dropped.", "reason", "pending"),
 		gifts: vec("gifts_total", "Gifts handed to the ledger.", "result",
 			"stored", "duplicate", "refused", "unknown"),
 		giftTime: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -75,8 +76,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		likes: gauge("likes_unstored", "Likes that wait to be stored."),
 		sync:  gauge("sync_seconds", "How much longer the NATS servers took at start for a write to disk than for one to memory; 0: embedded, or not measured."),
 	}
-	m.danmaku, m.control = m.received.WithLabelValues("danmaku"), m.received.WithLabelValues("control")
-	m.gift, m.like = m.received.WithLabelValues("gift"), m.received.WithLabelValues("like")
+	for c := range protocol.NumClasses {
+		m.class[c] = m.received.WithLabelValues(c.String())
+	}
 	m.setting, m.pending = m.received.WithLabelValues("settings"), m.dropped.WithLabelValues("pending")
 	if reg != nil {
 		reg.MustRegister(m.received, m.dropped, m.gifts, m.giftTime, m.holes, m.connected, m.reconnects, m.deaf,

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"liveroom/protocol"
+
 	"github.com/nats-io/nats-server/v2/server"
 )
 
@@ -44,7 +46,7 @@ func TestSendersKeepTheirOrderOnAllNodes(t *testing.T) {
 		f := []*Fabric{n1, n2}[sender%2]
 		wg.Go(func() {
 			for i := range each {
-				if err := f.PublishDanmaku("demo", fmt.Append(nil, sender, " ", i)); err != nil {
+				if err := f.Publish(protocol.ClassDanmaku, "demo", fmt.Append(nil, sender, " ", i)); err != nil {
 					t.Error(err)
 				}
 			}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"liveroom/protocol"
 )
 
 // The order of danmaku over a cluster of three NATS servers, a node on each: what one node publishes keeps its order
@@ -28,7 +30,7 @@ func TestOrderOverAClusterOfServers(t *testing.T) {
 	for i, f := range fabrics { // a subscription takes a moment to the other servers
 		for k, l := range listeners {
 			eventually(t, fmt.Sprint("node ", k, " hears node ", i), func() bool {
-				if err := f.PublishDanmaku("demo", []byte("warm")); err != nil {
+				if err := f.Publish(protocol.ClassDanmaku, "demo", []byte("warm")); err != nil {
 					return false
 				}
 				select {
@@ -44,7 +46,7 @@ func TestOrderOverAClusterOfServers(t *testing.T) {
 	for n, f := range fabrics {
 		senders.Go(func() {
 			for i := range each {
-				if err := f.PublishDanmaku("demo", fmt.Appendf(nil, "%d %d", n, i)); err != nil {
+				if err := f.Publish(protocol.ClassDanmaku, "demo", fmt.Appendf(nil, "%d %d", n, i)); err != nil {
 					t.Error(err)
 				}
 			}

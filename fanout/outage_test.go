@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"liveroom/protocol"
+
 	"github.com/nats-io/nats.go"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
@@ -143,7 +145,7 @@ func TestDeafConnectionIsNoticedAndReplaced(t *testing.T) {
 	p.swallow.Store(false)
 	p.cut() // those that were opened while it swallowed never got the server's greeting
 	eventually(t, "the node is well", func() bool { return f.Health().Err() == nil && f.Healthy() })
-	if err := f.PublishDanmaku("demo", []byte("hello")); err != nil {
+	if err := f.Publish(protocol.ClassDanmaku, "demo", []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
 	if got := receive(t, l.events); got != "danmaku hello" {
@@ -229,7 +231,7 @@ func TestBrokerRestart(t *testing.T) {
 	}
 	refused := 0
 	eventually(t, "danmaku are refused", func() bool {
-		err := f.PublishDanmaku("demo", []byte("old"))
+		err := f.Publish(protocol.ClassDanmaku, "demo", []byte("old"))
 		if errors.Is(err, ErrDisconnected) {
 			refused++
 		}
@@ -249,7 +251,7 @@ func TestBrokerRestart(t *testing.T) {
 	if len(unknown) > 0 || len(acked) < 40 {
 		t.Errorf("%d acknowledged, unknown %v", len(acked), unknown)
 	}
-	if err := f.PublishDanmaku("demo", []byte("new")); err != nil {
+	if err := f.Publish(protocol.ClassDanmaku, "demo", []byte("new")); err != nil {
 		t.Fatal(err)
 	}
 	for range acked {
@@ -265,7 +267,7 @@ func TestBrokerRestart(t *testing.T) {
 		t.Errorf("likes that waited: %d", total)
 	}
 	eventually(t, "danmaku are kept again", func() bool {
-		if err := f.PublishDanmaku("demo", []byte("kept")); err != nil {
+		if err := f.Publish(protocol.ClassDanmaku, "demo", []byte("kept")); err != nil {
 			t.Fatal(err)
 		}
 		got, err := f.Recent(testContext(t), "demo", 10)
@@ -288,7 +290,7 @@ func TestSlowHandlerLosesAndCounts(t *testing.T) {
 	defer s.Close()
 	const sent = 100
 	for i := range sent {
-		if err := f.PublishDanmaku("demo", fmt.Append(nil, i)); err != nil {
+		if err := f.Publish(protocol.ClassDanmaku, "demo", fmt.Append(nil, i)); err != nil {
 			t.Fatal(err)
 		}
 		if i == 0 {
@@ -309,7 +311,7 @@ func TestSlowHandlerLosesAndCounts(t *testing.T) {
 	if g := receive(t, h.gifts); g.Seq != gift.Seq {
 		t.Errorf("gift %+v, want %d", g, gift.Seq)
 	}
-	if err := f.PublishControl("demo", []byte("end")); err != nil {
+	if err := f.Publish(protocol.ClassControl, "demo", []byte("end")); err != nil {
 		t.Fatal(err)
 	}
 	got := 0
@@ -334,8 +336,10 @@ type slowHandler struct {
 	busy chan struct{}
 }
 
-func (h *slowHandler) Danmaku(event []byte) {
-	h.busy <- struct{}{}
-	<-h.hold
-	h.listener.Danmaku(event)
+func (h *slowHandler) Message(c protocol.Class, event []byte) {
+	if c == protocol.ClassDanmaku {
+		h.busy <- struct{}{}
+		<-h.hold
+	}
+	h.listener.Message(c, event)
 }

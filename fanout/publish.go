@@ -1,22 +1,20 @@
 package fanout
 
-import "fmt"
+import (
+	"fmt"
 
-// PublishDanmaku sends one danmaku event to all nodes that have the room, this one included: at most once, without
+	"liveroom/protocol"
+)
+
+// Publish sends one message of a live class to all nodes that have the room, this one included: at most once, without
 // waiting. ErrDisconnected when NATS is away, ErrForbidden when it is known to let nobody hear it; nothing is kept for later.
-func (f *Fabric) PublishDanmaku(room string, event []byte) error {
-	if err := f.mayShow(roadDanmaku); err != nil {
-		return err
+func (f *Fabric) Publish(c protocol.Class, room string, message []byte) error {
+	for _, road := range []*road{f.roads.live[c], f.roads.of(roadRooms)} {
+		if err := road.open(); err != nil {
+			return err
+		}
 	}
-	return f.publish(roomSubject(room, kindDanmaku), event)
-}
-
-// PublishControl sends one event of the control lane, as PublishDanmaku does.
-func (f *Fabric) PublishControl(room string, event []byte) error {
-	if err := f.mayShow(roadControl); err != nil {
-		return err
-	}
-	return f.publish(roomSubject(room, kindControl), event)
+	return f.publish(roomSubject(room, c.String()), message)
 }
 
 func (f *Fabric) publish(subject string, payload []byte) error {
@@ -25,14 +23,6 @@ func (f *Fabric) publish(subject string, payload []byte) error {
 		return fmt.Errorf("%w: %w", ErrDisconnected, err)
 	}
 	return nil
-}
-
-// mayShow returns ErrForbidden when nobody, or nobody here, would hear it.
-func (f *Fabric) mayShow(road roadName) error {
-	if err := f.roads.of(road).open(); err != nil {
-		return err
-	}
-	return f.roads.of(roadRooms).open()
 }
 
 // mayStore returns ErrRefused when a write would be sent to nobody.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"liveroom/protocol"
 )
 
 // RecentEvent is a danmaku that was published lately.
 type RecentEvent struct {
 	Time  time.Time // when the stream took it
-	Event []byte    // as [Fabric.PublishDanmaku] was given it
+	Event []byte    // as [Fabric.Publish] was given it
 }
 
 // Recent returns the room's danmaku, oldest first: the newest limit of them (at least 1), within [Config.RecentAge] by the
@@ -20,7 +22,7 @@ func (f *Fabric) Recent(ctx context.Context, room string, limit int) ([]RecentEv
 		return nil, fmt.Errorf("recent danmaku of room %s: limit %d is less than 1", room, limit)
 	}
 	got, err := f.read(ctx, recentStream, directGet{
-		Next: roomSubject(room, kindDanmaku), Batch: f.cfg.RecentPerRoom, Seq: 1,
+		Next: roomSubject(room, protocol.ClassDanmaku.String()), Batch: f.cfg.RecentPerRoom, Seq: 1,
 	})
 	if err != nil {
 		return nil, err

@@ -3,6 +3,8 @@ package fanout
 import (
 	"fmt"
 	"testing"
+
+	"liveroom/protocol"
 )
 
 func TestRecentIsBoundedPerRoom(t *testing.T) {
@@ -11,11 +13,11 @@ func TestRecentIsBoundedPerRoom(t *testing.T) {
 	ctx := testContext(t)
 	for i := range 8 {
 		for _, room := range []string{"demo", "other"} {
-			if err := n1.PublishDanmaku(room, fmt.Append(nil, room, i)); err != nil {
+			if err := n1.Publish(protocol.ClassDanmaku, room, fmt.Append(nil, room, i)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := n1.PublishControl("demo", []byte("not kept")); err != nil {
+		if err := n1.Publish(protocol.ClassControl, "demo", []byte("not kept")); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -55,9 +55,7 @@ const (
 type roadName int
 
 const (
-	roadDanmaku roadName = iota
-	roadControl
-	roadGift
+	roadGift roadName = iota
 	roadRules
 	roadSettings
 	roadRevoke
@@ -71,9 +69,10 @@ type roads struct {
 	// Fixed.
 	room  string // the probe's own; "==" begins no room's token
 	began time.Time
-	all   []*road     // the named ones first
-	soon  wake        // asks for a round of tries
-	heal  atomic.Bool // a subscription is allowed again
+	all   []*road                    // the named ones first
+	live  [protocol.NumClasses]*road // of those of live classes; nil of others
+	soon  wake                       // asks for a round of tries
+	heal  atomic.Bool                // a subscription is allowed again
 
 	told lock.Mutex[lock.Leaf]
 	last time.Time // a line was logged
@@ -93,8 +92,6 @@ func newRoads(node string) *roads {
 		return &road{op: opPublish, class: "$JS.API." + call + ".>", try: "$JS.API." + call + "." + stream, proof: byAPI}
 	}
 	r := &roads{room: own, began: time.Now(), soon: newWake(), all: []*road{
-		roadDanmaku:  live(kindDanmaku, byEcho),
-		roadControl:  live(kindControl, byEcho),
 		roadGift:     stored(giftPrefix),
 		roadRules:    {op: opPublish, class: rulesSubject, try: rulesSubject, proof: byAnswer},
 		roadSettings: stored("$KV." + settingsBucket + "."),
@@ -112,7 +109,14 @@ func newRoads(node string) *roads {
 		hears(revokedNewsPrefix+"*", revokedNewsPrefix+own), hears(nodePrefix+"*.presence", nodePrefix+own+".presence"),
 		hears(nodeSubject(node, "*"), nodeSubject(node, "try")),
 	)
-	for _, kind := range []string{kindDanmaku, kindControl, kindGift, kindSettings, kindLikes, kindSeen} {
+	heard := []string{kindGift, kindSettings, kindLikes, kindSeen}
+	for c := range protocol.NumClasses {
+		if c.Kind().Live {
+			r.live[c] = live(c.String(), byEcho)
+			r.all, heard = append(r.all, r.live[c]), append(heard, c.String())
+		}
+	}
+	for _, kind := range heard {
 		// Each by its own name: what is forbidden within a subscription that is allowed is left out without a word.
 		r.all = append(r.all, hears(roomPrefix+"*."+kind, roomPrefix+own+"."+kind))
 	}

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"liveroom/protocol"
+
 	"github.com/nats-io/nats-server/v2/server"
 )
 
@@ -139,7 +141,9 @@ func TestForbiddenByAReload(t *testing.T) {
 	l, _ := subscribe(t, f, "demo")
 	heardAgain := func(what string) {
 		t.Helper()
-		eventually(t, what, func() bool { return f.Health().Err() == nil && f.PublishDanmaku("demo", []byte(what)) == nil })
+		eventually(t, what, func() bool {
+			return f.Health().Err() == nil && f.Publish(protocol.ClassDanmaku, "demo", []byte(what)) == nil
+		})
 		for got := receive(t, l.events); got != "danmaku "+what; got = receive(t, l.events) {
 		}
 	}
@@ -148,7 +152,7 @@ func TestForbiddenByAReload(t *testing.T) {
 	reload(denied{Publish: []string{"lr.room.*.danmaku", "lr.gift.*"}})
 	eventually(t, "it is noticed", func() bool { return slices.Contains(f.Forbidden(), "publish lr.room.*.danmaku") })
 	for i := range 200 {
-		if err := f.PublishDanmaku("demo", fmt.Append(nil, i)); !errors.Is(err, ErrForbidden) {
+		if err := f.Publish(protocol.ClassDanmaku, "demo", fmt.Append(nil, i)); !errors.Is(err, ErrForbidden) {
 			t.Fatalf("message %d: %v", i, err)
 		}
 	}
@@ -181,8 +185,8 @@ func TestASlowOpeningForbidsNothing(t *testing.T) {
 	slow := time.AfterFunc(cfg.ProbeTimeout*5/4, p.release)
 	defer slow.Stop()
 	f := open(t, cfg)
-	for _, name := range []roadName{roadDanmaku, roadControl} {
-		eventually(t, "the probe is heard", func() bool { return f.roads.of(name).back.Load() > 0 })
+	for _, c := range []protocol.Class{protocol.ClassDanmaku, protocol.ClassControl} {
+		eventually(t, "the probe is heard", func() bool { return f.roads.live[c].back.Load() > 0 })
 	}
 	f.roads.told.Lock()
 	defer f.roads.told.Unlock()

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"liveroom/protocol"
+
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -88,7 +90,7 @@ func (f *Fabric) streamConfigs() []jetstream.StreamConfig {
 		{
 			// Replicated like the rest, though in memory: else the death of one server takes the recent danmaku of all rooms
 			// with it, and their reading until it is back.
-			Name: recentStream, Subjects: []string{roomPrefix + "*." + kindDanmaku}, Storage: jetstream.MemoryStorage,
+			Name: recentStream, Subjects: []string{roomPrefix + "*." + protocol.ClassDanmaku.String()}, Storage: jetstream.MemoryStorage,
 			MaxBytes: f.cfg.RecentBytes, MaxAge: f.cfg.RecentAge, MaxMsgsPerSubject: int64(f.cfg.RecentPerRoom),
 			Duplicates: min(f.cfg.RecentAge, time.Minute), AllowDirect: true,
 		},

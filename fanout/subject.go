@@ -2,10 +2,8 @@ package fanout
 
 import "liveroom/protocol"
 
-// The last token of a room's subjects.
+// The last token of a room's subjects, besides the names of live classes.
 const (
-	kindDanmaku  = "danmaku"
-	kindControl  = "control"
 	kindGift     = "gift"
 	kindSettings = "settings"
 	kindLikes    = "likes"

@@ -17,10 +17,8 @@ import (
 // Handler takes what arrives for one room. Calls are sequential, from one goroutine, in the order of NATS. A handler
 // may keep the slices and must not change them. It should return quickly: the room's next message waits.
 type Handler interface {
-	// Danmaku takes one event as [Fabric.PublishDanmaku] was given it.
-	Danmaku(event []byte)
-	// Control takes one event as [Fabric.PublishControl] was given it.
-	Control(event []byte)
+	// Message takes one message as [Fabric.Publish] was given it.
+	Message(c protocol.Class, message []byte)
 	// Gift takes the room's gifts in order of Seq, each once, without a hole: Prev is the Seq of the call before.
 	Gift(gift protocol.StoredGift)
 	// Likes takes the room's total; it never falls.
@@ -167,13 +165,7 @@ func (s *Subscription) receive(m *nats.Msg) {
 	if s.closed.Load() {
 		return
 	}
-	switch m.Subject[s.cut:] {
-	case kindDanmaku:
-		s.f.metrics.danmaku.Inc()
-		s.h.Danmaku(m.Data)
-	case kindControl:
-		s.f.metrics.control.Inc()
-		s.h.Control(m.Data)
+	switch kind := m.Subject[s.cut:]; kind {
 	case kindGift:
 		s.receiveGift(m)
 	case kindLikes:
@@ -186,6 +178,11 @@ func (s *Subscription) receive(m *nats.Msg) {
 		}
 	case kindSeen:
 		s.receiveSeen(m.Data)
+	default:
+		if c, ok := protocol.LiveClass(kind); ok {
+			s.f.metrics.class[c].Inc()
+			s.h.Message(c, m.Data)
+		}
 	}
 }
 
@@ -194,7 +191,7 @@ func (s *Subscription) advanceLikes(total int64) {
 		return
 	}
 	s.total.Store(total)
-	s.f.metrics.like.Inc()
+	s.f.metrics.class[protocol.ClassLike].Inc()
 	s.h.Likes(total)
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+
+	"liveroom/protocol"
 )
 
 // reads turns the direct reads of a stream off or on: off, nobody answers.
@@ -40,7 +42,7 @@ func TestRoomOpensWithoutTheStore(t *testing.T) {
 	if s.Opening().Known {
 		t.Fatal("the store answered")
 	}
-	if err := f.PublishDanmaku("demo", []byte("hello")); err != nil {
+	if err := f.Publish(protocol.ClassDanmaku, "demo", []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
 	if got := receive(t, l.events); got != "danmaku hello" {
@@ -105,11 +107,11 @@ func TestStrangeMessages(t *testing.T) {
 	}
 	s.Close()
 	s.Close()
-	if err := f.PublishDanmaku("demo", []byte("late")); err != nil {
+	if err := f.Publish(protocol.ClassDanmaku, "demo", []byte("late")); err != nil {
 		t.Fatal(err)
 	}
 	l2, _ := subscribe(t, f, "demo")
-	if err := f.PublishDanmaku("demo", []byte("new")); err != nil {
+	if err := f.Publish(protocol.ClassDanmaku, "demo", []byte("new")); err != nil {
 		t.Fatal(err)
 	}
 	if got := receive(t, l2.events); got != "danmaku new" || len(l.events) != 0 {
@@ -156,7 +158,7 @@ func TestShortRoomsLeaveNothing(t *testing.T) {
 
 // The path of a danmaku allocates its subject alone; what NATS takes for itself comes on top.
 func TestPublishAllocates(t *testing.T) {
-	if n := testing.AllocsPerRun(1000, func() { _ = roomSubject("demo", kindDanmaku) }); n > 1 {
+	if n := testing.AllocsPerRun(1000, func() { _ = roomSubject("demo", protocol.ClassDanmaku.String()) }); n > 1 {
 		t.Errorf("%v allocations for a subject", n)
 	}
 }

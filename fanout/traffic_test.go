@@ -33,7 +33,7 @@ func TestOnlyRoomsWithMembersAreSent(t *testing.T) {
 		}
 		in1, in2 := n1.live.Stats().InMsgs, n2.live.Stats().InMsgs
 		for i := range each {
-			if err := n1.PublishDanmaku("demo", fmt.Append(nil, i)); err != nil {
+			if err := n1.Publish(protocol.ClassDanmaku, "demo", fmt.Append(nil, i)); err != nil {
 				t.Fatal(err)
 			}
 		}

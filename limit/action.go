@@ -6,7 +6,8 @@ import "strings"
 type Action uint8
 
 // The actions of a live room. API stands for the HTTP calls; which one is told
-// by Request.Route.
+// by Request.Route. A new one goes before actionCount: recordings of before
+// know an action by its number.
 const (
 	Danmaku Action = iota
 	Gift
@@ -20,6 +21,9 @@ const (
 )
 
 var actionNames = [actionCount]string{"danmaku", "gift", "like", "join", "connect", "frame", "api"}
+
+// Messages returns the actions of what somebody who is in a room sends to all.
+func Messages() []Action { return []Action{Danmaku, Gift, Like} }
 
 // String returns the name that rules and metrics use.
 func (a Action) String() string { return nameOf(actionNames[:], int(a)) }

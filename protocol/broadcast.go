@@ -1,39 +1,6 @@
 package protocol
 
-import (
-	"strconv"
-	"sync"
-)
-
-// Class is the promise that a message carries; see ARCHITECTURE.md for what each class may expect under load.
-type Class uint8
-
-// Classes, from the one that is never dropped to the one that is folded.
-const (
-	ClassControl Class = iota
-	ClassGift
-	ClassDanmaku
-	ClassLike
-	NumClasses
-)
-
-// String returns the class as it stands in metrics.
-func (c Class) String() string {
-	switch c {
-	case ClassControl:
-		return "control"
-	case ClassGift:
-		return "gift"
-	case ClassDanmaku:
-		return "danmaku"
-	case ClassLike:
-		return "like"
-	}
-	return "class-" + strconv.Itoa(int(c))
-}
-
-// Essential reports whether a viewer who has fallen behind still gets this class.
-func (c Class) Essential() bool { return c == ClassControl || c == ClassGift }
+import "sync"
 
 // Batch gathers a room's events of one tick, in order. The zero value is empty and ready. One goroutine owns it.
 type Batch struct {
@@ -54,8 +21,16 @@ func (b *Batch) Add(c Class, event []byte) {
 // Len is the number of events gathered.
 func (b *Batch) Len() int { return len(b.events) }
 
-// Count returns how many events of class c were gathered.
-func (b *Batch) Count(c Class) int { return b.counts[c] }
+// Essential returns how many events were gathered that a viewer gets in any case.
+func (b *Batch) Essential() int {
+	n := 0
+	for c := range NumClasses {
+		if c.Essential() {
+			n += b.counts[c]
+		}
+	}
+	return n
+}
 
 // Size is the payload that [Batch.Build] would make, in bytes.
 func (b *Batch) Size() int { return b.size + 1 }
@@ -113,18 +88,29 @@ func (b *Broadcast) FullDeflated() *Frame {
 // Count returns how many events of class c the full frame carries.
 func (b *Broadcast) Count(c Class) int { return b.counts[c] }
 
+// Events returns the events of class c, which must not be changed.
+func (b *Broadcast) Events(c Class) [][]byte {
+	events := make([][]byte, 0, b.counts[c])
+	for i, e := range b.events {
+		if b.classes[i] == c {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
 // Essential returns the frame with gifts and control alone; nil when there are none.
 func (b *Broadcast) Essential() *Frame {
 	d := &b.essential
 	d.once.Do(func() {
-		if b.counts[ClassControl]+b.counts[ClassGift] == 0 {
-			return
-		}
 		size := 1
 		for i, e := range b.events {
 			if b.classes[i].Essential() {
 				size += len(e) + 1
 			}
+		}
+		if size == 1 {
+			return
 		}
 		d.frame = joinFrame(b.events, b.classes, size)
 	})

@@ -8,7 +8,7 @@ import (
 // Event is what the server tells a client.
 type Event string
 
-// Events, in the order of [Events].
+// Events; those of messages are called after their kinds.
 const (
 	EvWelcome  Event = "welcome"
 	EvAck      Event = "ack"
@@ -25,10 +25,15 @@ const (
 	EvPong     Event = "pong"
 )
 
-// Events lists every event, in the order of the documentation.
+// Events lists every event; those of messages are called after their kinds.
 func Events() []Event {
-	return []Event{EvWelcome, EvAck, EvDanmaku, EvGift, EvLike, EvOnline, EvRoom, EvDeleted, EvMuted, EvAnnounce,
-		EvMissed, EvError, EvPong}
+	events := []Event{EvWelcome, EvAck, EvOnline, EvRoom, EvDeleted, EvMuted, EvAnnounce, EvMissed, EvError, EvPong}
+	for _, k := range kinds {
+		if k.shape != nil {
+			events = append(events, Event(k.Name))
+		}
+	}
+	return events
 }
 
 // User is a user as other viewers see one.

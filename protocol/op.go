@@ -1,24 +1,5 @@
 package protocol
 
-// Op is what a client asks for.
-type Op string
-
-// Operations, in the order of [Ops].
-const (
-	OpHello    Op = "hello"
-	OpDanmaku  Op = "danmaku"
-	OpGift     Op = "gift"
-	OpLike     Op = "like"
-	OpRefresh  Op = "refresh"
-	OpPing     Op = "ping"
-	OpModerate Op = "moderate"
-)
-
-// Ops lists every operation, in the order of the documentation.
-func Ops() []Op {
-	return []Op{OpHello, OpDanmaku, OpGift, OpLike, OpRefresh, OpPing, OpModerate}
-}
-
 // Mode is how a danmaku crosses the picture.
 type Mode string
 

@@ -18,31 +18,6 @@ const (
 	MaxSlowMode     = 10 * time.Minute
 )
 
-// Request is one decoded frame from a client, or the body of an HTTP call that speaks for a user. Which fields matter
-// depends on Op.
-type Request struct {
-	Op Op     `json:"op"`
-	ID string `json:"id"` // the client's own; with user and room, a gift's idempotency key
-
-	Room   string  `json:"room"`
-	Token  string  `json:"token"`
-	Lang   string  `json:"lang"`
-	Resume *Cursor `json:"resume"`
-
-	Text  string `json:"text"`
-	Color string `json:"color"`
-	Mode  Mode   `json:"mode"`
-
-	Gift  string `json:"gift"`
-	Count int    `json:"count"` // of a gift or a like; 1 when the frame has none
-
-	Action  Action `json:"action"`
-	User    string `json:"user"`
-	Seconds int    `json:"seconds"`
-	Reason  string `json:"reason"`
-	MID     string `json:"mid"`
-}
-
 // Cursor is where a client left off: positions, which need no clock. Chat is for clients that know no Last.
 type Cursor struct {
 	Gift   uint64 `json:"gift"`             // sequence of the last gift seen
@@ -73,7 +48,7 @@ func DecodeRequest(frame []byte, r *Request) *Error {
 func decodeError(err error) *Error {
 	var t *json.UnmarshalTypeError
 	if errors.As(err, &t) && t.Field != "" {
-		return &Error{Reason: ReasonBadRequest, Detail: fmt.Sprintf("%s: allowed is %s; received %s", t.Field, kind(t.Type.Kind().String()), t.Value)}
+		return &Error{Reason: ReasonBadRequest, Detail: fmt.Sprintf("%s: allowed is %s; received %s", t.Field, wordOf(t.Type.Kind().String()), t.Value)}
 	}
 	var s *json.SyntaxError
 	if errors.As(err, &s) {
@@ -82,8 +57,8 @@ func decodeError(err error) *Error {
 	return &Error{Reason: ReasonBadRequest, Detail: "frame: allowed is one JSON object"}
 }
 
-// kind turns Go's word for a type into the client's.
-func kind(k string) string {
+// wordOf turns Go's word for a type into the client's.
+func wordOf(k string) string {
 	switch {
 	case strings.HasPrefix(k, "uint"):
 		return "a whole number from 0"
@@ -101,18 +76,12 @@ func (r *Request) check() *Error {
 	if r.ID == "" && r.Op != OpPing {
 		return CheckID("id", r.ID)
 	}
+	if c, ok := ClassOf(r.Op); ok {
+		return kinds[c].shape(r)
+	}
 	switch r.Op {
 	case OpHello:
 		return r.checkHello()
-	case OpDanmaku:
-		return r.checkDanmaku()
-	case OpGift:
-		if err := CheckRoom("gift", r.Gift); err != nil {
-			return err
-		}
-		return r.checkCount(MaxGiftCount)
-	case OpLike:
-		return r.checkCount(MaxLikeCount)
 	case OpRefresh:
 		if r.Token == "" {
 			return BadField("token", "a signed token", "")
@@ -145,37 +114,6 @@ func (c *Cursor) check() *Error {
 		return BadField("resume.last", allowed, c.Last)
 	case len(c.Ledger) > MaxIdentifier:
 		return BadField("resume.ledger", allowed, c.Ledger)
-	}
-	return nil
-}
-
-func (r *Request) checkDanmaku() *Error {
-	switch r.Mode {
-	case "":
-		r.Mode = ModeScroll
-	case ModeScroll, ModeTop, ModeBottom:
-	default:
-		return BadField("mode", "scroll, top or bottom", string(r.Mode))
-	}
-	if r.Color != "" && !validColor(r.Color) {
-		return BadField("color", "# and six hexadecimal digits", r.Color)
-	}
-	r.Color = strings.ToLower(r.Color)
-	return nil
-}
-
-func validColor(s string) bool {
-	if len(s) != 7 || s[0] != '#' {
-		return false
-	}
-	_, err := strconv.ParseUint(s[1:], 16, 32)
-	return err == nil
-}
-
-// checkCount refuses a count of 0 that was really sent: nobody who asks for nothing is to pay for one.
-func (r *Request) checkCount(most int) *Error {
-	if r.Count < 1 || r.Count > most {
-		return BadField("count", "1 to "+strconv.Itoa(most), strconv.Itoa(r.Count))
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func TestDecodeRequest(t *testing.T) {
 		{"no id", `{"op":"danmaku","text":"x"}`, "", "id: allowed is 1 to 64 of"},
 		{"bad id", `{"op":"danmaku","id":"a b","text":"x"}`, "", "id: allowed"},
 		{"id is a number", `{"op":"danmaku","id":7,"text":"x"}`, "", "id: allowed is a string; received number"},
-		{"unknown op", `{"op":"dance","id":"1"}`, "1", "op: allowed is one of hello, danmaku"},
+		{"unknown op", `{"op":"dance","id":"1"}`, "1", "op: allowed is one of hello, gift, danmaku"},
 		{"refresh without token", `{"op":"refresh","id":"1"}`, "1", "token: allowed"},
 		{"mute", `{"op":"moderate","id":"1","action":"mute","user":"u7","seconds":600}`, "1", ""},
 		{"mute for ever", `{"op":"moderate","id":"1","action":"mute","user":"u7"}`, "1", "seconds: allowed is 1 to"},

@@ -12,25 +12,24 @@ import (
 // any other is a bad_request. A gift waits for the ledger, at most [Config.GiftTimeout]; moderation for the store of
 // settings; what a leaky bucket paces waits for its turn, at most [LongestDelay]; nothing else blocks. The same id of the same user gets the first answer again.
 func (r *Room) Handle(ctx context.Context, by *Speaker, req *protocol.Request) protocol.Ack {
-	switch req.Op {
-	case protocol.OpDanmaku, protocol.OpGift, protocol.OpLike, protocol.OpModerate:
-	default:
-		return protocol.Refuse(req.ID, protocol.BadField("op", "danmaku, gift, like or moderate", string(req.Op)))
+	c, ok := protocol.ClassOf(req.Op) // control for moderate
+	if !ok && req.Op != protocol.OpModerate {
+		return protocol.Refuse(req.ID, protocol.BadField("op", "a message or moderate", string(req.Op)))
 	}
-	if err := r.hub.shed(req.Op); err != nil {
+	if err := r.hub.shed(c); err != nil {
 		return protocol.Refuse(req.ID, err)
 	}
 	now := r.hub.gate.Now()
-	if req.Op == protocol.OpDanmaku || req.Op == protocol.OpLike {
+	if c.Kind().Yields != protocol.Never {
 		if !r.hub.awaitTurn(now) {
-			return protocol.Refuse(req.ID, r.hub.tooMuch(req.Op))
+			return protocol.Refuse(req.ID, r.hub.tooMuch(c))
 		}
 		now = r.hub.gate.Now()
 	}
 	e, what, done := by.user.begin(now, r.id, req, r.hub.cfg.AnswersFor)
 	switch what {
 	case foundNothing, foundUnknown:
-		ack := r.fresh(ctx, now, by, req, e)
+		ack := r.fresh(ctx, now, by, req, c, e)
 		by.user.end(e, ack)
 		r.count(now, by, req, &ack)
 		r.punish(now, by, &ack)
@@ -77,7 +76,7 @@ func later(op protocol.Op, outcome protocol.Outcome) *protocol.Error {
 const laterRetry = time.Second
 
 // fresh answers a request that was not answered before.
-func (r *Room) fresh(ctx context.Context, now limit.Instant, by *Speaker, req *protocol.Request, e *answer) protocol.Ack {
+func (r *Room) fresh(ctx context.Context, now limit.Instant, by *Speaker, req *protocol.Request, c protocol.Class, e *answer) protocol.Ack {
 	if req.Op == protocol.OpModerate {
 		return by.answered(req, protocol.OutcomeRefused, func() protocol.Ack { return r.moderate(ctx, by, req) })
 	}
@@ -88,17 +87,18 @@ func (r *Room) fresh(ctx context.Context, now limit.Instant, by *Speaker, req *p
 	if left := by.user.abuse.Muted(now); left > 0 && req.Op != protocol.OpGift { // a gift is paid for, and has limits of its own
 		return protocol.Refuse(req.ID, &protocol.Error{Reason: protocol.ReasonMuted, Scope: limit.ScopeUser.String(), Rule: abuseRule, RetryAfter: limit.Jitter(left)})
 	}
-	if err := r.barred(p, by, req.Op); err != nil {
+	if err := r.barred(p, by, c); err != nil {
 		return protocol.Refuse(req.ID, err)
 	}
-	switch req.Op {
-	case protocol.OpDanmaku:
+	switch c {
+	case protocol.ClassDanmaku:
 		return r.danmaku(now, p, by, req)
-	case protocol.OpGift:
-		return by.answered(req, protocol.OutcomeRefused, func() protocol.Ack { return r.gift(ctx, now, by, req, e) })
-	default:
-		return r.like(now, by, req)
+	case protocol.ClassGift:
+		return by.answered(req, protocol.OutcomeRefused, func() protocol.Ack { return r.gift(ctx, now, p, by, req, e) })
+	case protocol.ClassLike:
+		return r.like(now, p, by, req)
 	}
+	return r.live(now, p, by, req, c)
 }
 
 // abuseRule names what mutes a user who goes on after many refusals.
@@ -139,7 +139,7 @@ func personal(scope string) bool {
 }
 
 // barred returns why a speaker may not send anything of the kind.
-func (r *Room) barred(p *policy, by *Speaker, op protocol.Op) *protocol.Error {
+func (r *Room) barred(p *policy, by *Speaker, c protocol.Class) *protocol.Error {
 	now := int64(0)
 	if len(p.muted)+len(p.banned) > 0 {
 		now = r.hub.cfg.Now().UnixMilli()
@@ -150,12 +150,12 @@ func (r *Room) barred(p *policy, by *Speaker, op protocol.Op) *protocol.Error {
 	if p.Closed {
 		return &protocol.Error{Reason: protocol.ReasonRoomClosed}
 	}
-	if op == protocol.OpDanmaku {
+	if c.Kind().Talk {
 		if left, yes := p.muted.in(by.who, now); yes {
 			return sanctionedFor(protocol.ReasonMuted, left)
 		}
 	}
-	if op == protocol.OpGift && by.who.guest() && !r.hub.cfg.GuestGifts {
+	if c == protocol.ClassGift && by.who.guest() && !r.hub.cfg.GuestGifts {
 		return &protocol.Error{Reason: protocol.ReasonForbidden, Detail: "guests send no gifts"}
 	}
 	return nil
@@ -176,13 +176,16 @@ const LongestDelay = time.Second
 
 // pace holds back what a leaky bucket admitted until its turn comes, on the goroutine of whoever asked: a session handles
 // one frame at a time, so what it sends stays in order and no other session waits. A message goes ahead also when its
-// sender leaves meanwhile, unless a moderator has barred it by then: pace returns why.
-func (r *Room) pace(by *Speaker, op protocol.Op, d limit.Decision) *protocol.Error {
+// sender leaves meanwhile, unless a moderator has barred it by then: pace returns why. p is what it was held to before.
+func (r *Room) pace(p *policy, by *Speaker, c protocol.Class, d limit.Decision) *protocol.Error {
 	if d.Delay <= 0 {
 		return nil
 	}
 	if !by.await(func() { time.Sleep(min(d.Delay, LongestDelay)) }) {
-		return later(op, protocol.OutcomeRefused)
+		return later(protocol.Op(c.String()), protocol.OutcomeRefused)
 	}
-	return r.barred(r.policy.Load(), by, op)
+	if now := r.policy.Load(); now != p {
+		return r.barred(now, by, c)
+	}
+	return nil
 }

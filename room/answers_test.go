@@ -2,6 +2,7 @@ package room
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -147,7 +148,7 @@ func TestContentTellsRequestsApart(t *testing.T) {
 	base := protocol.Request{Op: protocol.OpDanmaku, ID: "1", Text: "a", Color: "#ffffff", Mode: protocol.ModeTop}
 	same := base
 	same.ID, same.Token = "2", "t"
-	if contentOf(&base) != contentOf(&same) {
+	if base.Content() != same.Content() {
 		t.Error("the id is part of the content")
 	}
 	for name, change := range map[string]func(*protocol.Request){
@@ -160,8 +161,28 @@ func TestContentTellsRequestsApart(t *testing.T) {
 	} {
 		other := base
 		change(&other)
-		if contentOf(&base) == contentOf(&other) {
+		if base.Content() == other.Content() {
 			t.Errorf("%s is no part of the content", name)
 		}
+	}
+}
+
+// A kind without an action of its own would be limited as another.
+func TestEveryKindIsLimited(t *testing.T) {
+	said := 0
+	for c := range protocol.NumClasses {
+		if _, ok := protocol.ClassOf(protocol.Op(c.String())); !ok {
+			continue
+		}
+		said++
+		if a, ok := limit.ParseAction(c.String()); !ok || actions[c] != a || !slices.Contains(limit.Messages(), a) {
+			t.Errorf("%s: action %v, messages are %v", c, actions[c], limit.Messages())
+		}
+		if c.Kind().Live != (c.Kind().Append != nil) {
+			t.Errorf("%s: what goes over the bus as it is needs an event, and nothing else does", c)
+		}
+	}
+	if n := len(limit.Messages()); n != said {
+		t.Errorf("%d kinds, package limit has %d messages", said, n)
 	}
 }

@@ -40,12 +40,10 @@ type Feed interface {
 
 // Traffic is the part of a feed that every viewer sees as it is.
 type Traffic interface {
-	// Danmaku takes an encoded event, whose bytes must not change any more.
-	Danmaku(event []byte)
+	// Message takes what [Publisher.Publish] was given, on this node or another. Its bytes must not change any more.
+	Message(c protocol.Class, message []byte)
 	// Gift takes a gift in the ledger's order. The bus has filled holes before.
 	Gift(protocol.StoredGift)
-	// Control takes what [Publisher.PublishControl] was given, on this node or another.
-	Control(message []byte)
 }
 
 // State is the part of a feed that replaces what was known.
@@ -70,11 +68,9 @@ type Publisher interface {
 	// Subscribe makes the bus deliver a room's traffic to feed until stop is called, and returns what is stored of the
 	// room. ctx bounds the call, not the subscription. A call to feed may still be under way when stop returns.
 	Subscribe(ctx context.Context, room string, feed Feed) (o Opening, stop func(), err error)
-	// PublishDanmaku does not block. An error means that nothing was sent; [ErrForbidden], that showing it here alone would make
-	// another room of this node.
-	PublishDanmaku(room string, event []byte) error
-	// PublishControl does not block. An error means that nothing was sent.
-	PublishControl(room string, message []byte) error
+	// Publish sends an encoded event, or a command of the class control. It does not block. An error means that nothing was sent;
+	// [ErrForbidden], that showing it here alone would make another room of this node.
+	Publish(c protocol.Class, room string, message []byte) error
 }
 
 // Ledger is the part of the bus that gifts are stored in.

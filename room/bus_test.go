@@ -118,24 +118,16 @@ func (b *memoryBus) each(room string, f func(Feed)) {
 	}
 }
 
-func (b *memoryBus) PublishDanmaku(room string, event []byte) error {
+func (b *memoryBus) Publish(c protocol.Class, room string, message []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.down {
 		return errDown
 	}
-	b.recent[room] = append(b.recent[room], event)
-	b.each(room, func(f Feed) { f.Danmaku(event) })
-	return nil
-}
-
-func (b *memoryBus) PublishControl(room string, message []byte) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.down {
-		return errDown
+	if c == protocol.ClassDanmaku {
+		b.recent[room] = append(b.recent[room], message)
 	}
-	b.each(room, func(f Feed) { f.Control(message) })
+	b.each(room, func(f Feed) { f.Message(c, message) })
 	return nil
 }
 

@@ -94,7 +94,7 @@ func TestAMessageFromTheFutureIsOneMessageMore(t *testing.T) {
 					host, a := w.join("demo", "host"), w.join("demo", "a")
 					host.say("before")
 					future := protocol.AppendDanmaku(nil, protocol.Danmaku{MID: "future", Text: "future", TS: time.Now().Add(ahead).UnixMilli()})
-					if err := w.bus.PublishDanmaku("demo", future); err != nil {
+					if err := w.bus.Publish(protocol.ClassDanmaku, "demo", future); err != nil {
 						t.Fatal(err)
 					}
 					time.Sleep(time.Second)

@@ -40,8 +40,8 @@ func (l *loop) LedgerID() string { return "" }
 
 func (l *loop) Recent(context.Context, string, int) ([][]byte, error) { return nil, nil }
 
-func (l *loop) PublishDanmaku(_ string, event []byte) error {
-	l.feed.Danmaku(event)
+func (l *loop) Publish(c protocol.Class, _ string, message []byte) error {
+	l.feed.Message(c, message)
 	return nil
 }
 

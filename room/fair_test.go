@@ -45,7 +45,7 @@ func TestSmallRoomPassesAHugeOne(t *testing.T) {
 	}
 	delivered.Store(0)
 	armed.Store(true)
-	r.audience.Danmaku([]byte(`{"ev":"danmaku","mid":"m","ts":1}`))
+	r.audience.Message(protocol.ClassDanmaku, []byte(`{"ev":"danmaku","mid":"m","ts":1}`))
 	for delivered.Load() < viewers {
 		runtime.Gosched()
 	}

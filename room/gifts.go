@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"liveroom/internal/admit"
 	"liveroom/limit"
 	"liveroom/protocol"
 )
@@ -18,7 +17,7 @@ type pendingGift struct {
 }
 
 // gift admits one gift and stores it.
-func (r *Room) gift(ctx context.Context, now limit.Instant, by *Speaker, req *protocol.Request, e *answer) protocol.Ack {
+func (r *Room) gift(ctx context.Context, now limit.Instant, p *policy, by *Speaker, req *protocol.Request, e *answer) protocol.Ack {
 	if req.ID == "" {
 		return protocol.Refuse(req.ID, protocol.CheckID("id", req.ID))
 	}
@@ -27,18 +26,13 @@ func (r *Room) gift(ctx context.Context, now limit.Instant, by *Speaker, req *pr
 		return protocol.Refuse(req.ID, &protocol.Error{Reason: protocol.ReasonNotFound, Detail: "gift: not in the catalogue"})
 	}
 	value := kind.Price * int64(req.Count)
-	d := r.ask(now, by, limit.Gift, value)
-	if d.Verdict <= limit.Degrade {
-		defer r.release(now, by, limit.Gift, value)
-	}
-	if d.Verdict != limit.Allow { // half a gift is none
-		return protocol.Refuse(req.ID, admit.Error(protocol.ReasonRateLimited, d))
-	}
-	if err := r.pace(by, req.Op, d); err != nil {
+	d, err := r.pass(now, p, by, req, protocol.ClassGift, value, limit.Allow) // half a gift is none
+	if err != nil {
 		return protocol.Refuse(req.ID, err)
 	}
+	defer r.release(now, by, limit.Gift, value)
 	g := protocol.Gift{
-		User: protocol.User{ID: by.who.User, Name: by.who.Name, Role: by.who.Role},
+		User: by.who.shown(),
 		Gift: req.Gift, Count: req.Count, TS: r.hub.admittedAt(now, d),
 		Combo: by.user.combine(by.place, now, r.hub.cfg.ComboWithin, req.Gift, req.Count),
 	}

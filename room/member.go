@@ -66,7 +66,7 @@ func (m *Member) Receive(req *protocol.Request) {
 	by := Speaker{who: m.who.Load(), user: m.user, place: m.place, conn: m.conn, networks: m.networks, addr: m.addr, echo: m.session}
 	// The wait for the ledger has a bound of its own, and a gift is stored also when its sender leaves meanwhile.
 	ack := m.room.Handle(context.Background(), &by, req)
-	if req.Op == protocol.OpDanmaku || req.Op == protocol.OpLike {
+	if c, ok := protocol.ClassOf(req.Op); ok && c.Kind().Yields != protocol.Never {
 		m.owe(ack)
 		return
 	}

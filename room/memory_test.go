@@ -162,7 +162,7 @@ func BenchmarkHandleDanmaku(b *testing.B) {
 // nullBus takes danmaku and forgets them.
 type nullBus struct{ *memoryBus }
 
-func (nullBus) PublishDanmaku(string, []byte) error { return nil }
+func (nullBus) Publish(protocol.Class, string, []byte) error { return nil }
 
 // BenchmarkMember reports what a joined, idle session of a user of its own costs here: member, user, place, buckets,
 // and its part of the hub's maps.

@@ -10,57 +10,86 @@ import (
 	"liveroom/protocol"
 )
 
-// danmaku admits one danmaku.
-func (r *Room) danmaku(now limit.Instant, p *policy, by *Speaker, req *protocol.Request) protocol.Ack {
-	text, err := protocol.CleanText(req.Text, r.hub.cfg.MaxText)
+// actions are package limit's of what viewers send, called the same.
+var actions = func() (a [protocol.NumClasses]limit.Action) {
+	for c := range a {
+		a[c], _ = limit.ParseAction(protocol.Class(c).String())
+	}
+	return a
+}()
+
+// pass puts a message to the gate and waits for its turn where a rule paces it. A verdict beyond most is a refusal, as is being
+// barred meanwhile; otherwise what it was given is to be released.
+func (r *Room) pass(now limit.Instant, p *policy, by *Speaker, req *protocol.Request, c protocol.Class, cost int64, most limit.Verdict) (limit.Decision, *protocol.Error) {
+	d := r.ask(now, by, actions[c], cost)
+	if d.Verdict > limit.Degrade {
+		return d, admit.Error(protocol.ReasonRateLimited, d)
+	}
+	if d.Verdict > most {
+		r.release(now, by, actions[c], cost)
+		return d, admit.Error(protocol.ReasonRateLimited, d)
+	}
+	err := r.pace(p, by, c, d)
 	if err != nil {
+		r.release(now, by, actions[c], cost)
+	}
+	return d, err
+}
+
+// danmaku admits one danmaku: clean, not the last one again, and no faster than slow mode lets.
+func (r *Room) danmaku(now limit.Instant, p *policy, by *Speaker, req *protocol.Request) protocol.Ack {
+	var err *protocol.Error
+	if req.Text, err = protocol.CleanText(req.Text, r.hub.cfg.MaxText); err != nil {
 		return protocol.Refuse(req.ID, err)
 	}
 	slow := time.Duration(p.SlowMode) * time.Millisecond
 	if mayModerate(by.who.Role) {
 		slow = 0
 	}
-	mine, before, err := by.user.say(by.place, now, text, r.hub.cfg.RepeatWithin, slow)
+	mine, before, err := by.user.say(by.place, now, req.Text, r.hub.cfg.RepeatWithin, slow)
 	if err != nil {
 		return protocol.Refuse(req.ID, err)
 	}
-	d := r.ask(now, by, limit.Danmaku, 1)
-	if d.Verdict > limit.Degrade {
+	ack := r.live(now, p, by, req, protocol.ClassDanmaku)
+	if ack.Code >= protocol.BadRequest {
 		by.user.unsay(by.place, mine, before)
-		return protocol.Refuse(req.ID, admit.Error(protocol.ReasonRateLimited, d))
 	}
-	defer r.release(now, by, limit.Danmaku, 1)
-	if err := r.pace(by, req.Op, d); err != nil {
-		by.user.unsay(by.place, mine, before)
+	return ack
+}
+
+// live admits a message that goes over the bus as it is. Over its quota it is degraded: its sender alone is shown it.
+func (r *Room) live(now limit.Instant, p *policy, by *Speaker, req *protocol.Request, c protocol.Class) protocol.Ack {
+	d, err := r.pass(now, p, by, req, c, 1, limit.Degrade)
+	if err != nil {
 		return protocol.Refuse(req.ID, err)
 	}
-	m := protocol.Danmaku{
-		MID: r.hub.cfg.MIDs.Next(), User: protocol.User{ID: by.who.User, Name: by.who.Name, Role: by.who.Role},
-		Text: text, Color: req.Color, Mode: req.Mode, TS: r.hub.admittedAt(now, d),
+	defer r.release(now, by, actions[c], 1)
+	m := protocol.Said{
+		MID: r.hub.cfg.MIDs.Next(), User: by.who.shown(), TS: r.hub.admittedAt(now, d), Hidden: d.Verdict == limit.Degrade, Request: req,
 	}
-	m.Hidden = d.Verdict == limit.Degrade
 	const around = 160 // keys, mid, role, colour, mode and ts
-	event := protocol.AppendDanmaku(make([]byte, 0, around+len(m.User.ID)+len(m.User.Name)+len(text)), m)
-	if d.Verdict == limit.Degrade {
+	event := c.Kind().Append(make([]byte, 0, around+len(m.User.ID)+len(m.User.Name)+len(req.Text)), m)
+	if m.Hidden {
 		if by.echo != nil {
 			by.echo.Hold(event) // the answer takes it along
 		}
 		return protocol.Ack{ID: req.ID, Code: protocol.Degraded, MID: m.MID, TS: m.TS, Err: admit.Error(protocol.ReasonRoomBusy, d)}
 	}
-	if err := r.hub.bus.PublishDanmaku(r.id, event); errors.Is(err, ErrForbidden) {
-		by.user.unsay(by.place, mine, before)
+	if err := r.hub.bus.Publish(c, r.id, event); errors.Is(err, ErrForbidden) {
 		return protocol.Refuse(req.ID, r.hub.unheard(r.id, err))
 	} else if err != nil {
-		r.hub.troubled("bus is away, danmaku are served on this node alone", r.id, err)
-		r.audience.Danmaku(event)
+		r.hub.troubled("bus is away, messages are served on this node alone", r.id, err)
+		r.audience.Message(c, event)
 	}
-	r.hub.cfg.Metrics.messages[protocol.ClassDanmaku].Inc()
+	r.hub.cfg.Metrics.messages[c].Inc()
 	return protocol.Ack{ID: req.ID, Code: protocol.OK, MID: m.MID, TS: m.TS}
 }
 
+var textSeed = maphash.MakeSeed()
+
 // say notes what a user is about to say in a room, unless it repeats itself or slow mode is on. unsay takes it back.
 func (u *User) say(p *place, now limit.Instant, text string, repeat, slow time.Duration) (mine, before saying, err *protocol.Error) {
-	mine = saying{maphash.String(contentSeed, protocol.FoldText(text)), now, true}
+	mine = saying{maphash.String(textSeed, protocol.FoldText(text)), now, true}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	before = p.said
@@ -92,18 +121,15 @@ func tooSoon(reason protocol.Reason, scope string, wait time.Duration) *protocol
 }
 
 // like admits likes: all of them, or as many as the buckets have.
-func (r *Room) like(now limit.Instant, by *Speaker, req *protocol.Request) protocol.Ack {
+func (r *Room) like(now limit.Instant, p *policy, by *Speaker, req *protocol.Request) protocol.Ack {
 	if storing := r.hub.cfg.Storing; storing != nil && storing() != nil { // a like that is answered 200 is kept
 		return protocol.Refuse(req.ID, later(req.Op, ""))
 	}
-	d := r.ask(now, by, limit.Like, int64(req.Count))
-	if d.Verdict > limit.Degrade {
-		return protocol.Refuse(req.ID, admit.Error(protocol.ReasonRateLimited, d))
-	}
-	defer r.release(now, by, limit.Like, int64(req.Count))
-	if err := r.pace(by, req.Op, d); err != nil {
+	d, err := r.pass(now, p, by, req, protocol.ClassLike, int64(req.Count), limit.Degrade)
+	if err != nil {
 		return protocol.Refuse(req.ID, err)
 	}
+	defer r.release(now, by, limit.Like, int64(req.Count))
 	r.fold(d.Counted)
 	ack := protocol.Ack{ID: req.ID, Code: protocol.OK, TS: r.hub.admittedAt(now, d)}
 	if d.Verdict == limit.Degrade {

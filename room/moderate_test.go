@@ -262,5 +262,5 @@ func FuzzCommand(f *testing.F) {
 	f.Add([]byte(`{"kick":"u"}`))
 	f.Add([]byte(`{"announce":"text"}`))
 	f.Add([]byte(`{`))
-	f.Fuzz(func(_ *testing.T, message []byte) { (*feed)(a.room).Control(message) })
+	f.Fuzz(func(_ *testing.T, message []byte) { (*feed)(a.room).Message(protocol.ClassControl, message) })
 }

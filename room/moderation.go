@@ -229,7 +229,7 @@ type command struct {
 func (r *Room) command(c command) *protocol.Error {
 	message, err := json.Marshal(c)
 	if err == nil {
-		err = r.hub.bus.PublishControl(r.id, message)
+		err = r.hub.bus.Publish(protocol.ClassControl, r.id, message)
 	}
 	if errors.Is(err, ErrForbidden) {
 		return r.hub.unheard(r.id, err)

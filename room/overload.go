@@ -107,13 +107,11 @@ func (h *Hub) stretched(tick time.Duration) time.Duration {
 }
 
 // shed returns why a request is refused while the node is behind, nil when it may pass. Gifts and moderation always may.
-func (h *Hub) shed(op protocol.Op) *protocol.Error {
-	switch rung := h.overload.at.Load(); {
+func (h *Hub) shed(c protocol.Class) *protocol.Error {
+	switch rung, yields := h.overload.at.Load(), c.Kind().Yields; {
 	case rung < rungLikes:
-	case op == protocol.OpLike:
-		return h.tooMuch(op)
-	case op == protocol.OpDanmaku && rung >= rungDanmaku && !h.lucky(rung):
-		return h.tooMuch(op)
+	case yields == protocol.First, yields == protocol.ByHalves && rung >= rungDanmaku && !h.lucky(rung):
+		return h.tooMuch(c)
 	}
 	return nil
 }
@@ -123,13 +121,9 @@ func (h *Hub) lucky(rung int32) bool {
 	return rung < rungChat && h.overload.counted.Add(1)%(1<<(rung-rungDanmaku+1)) == 0
 }
 
-// tooMuch refuses a danmaku or a like, and counts it.
-func (h *Hub) tooMuch(op protocol.Op) *protocol.Error {
-	class := protocol.ClassDanmaku
-	if op == protocol.OpLike {
-		class = protocol.ClassLike
-	}
-	h.cfg.Shed(class)
+// tooMuch refuses a message, and counts it.
+func (h *Hub) tooMuch(c protocol.Class) *protocol.Error {
+	h.cfg.Shed(c)
 	return &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: shedRetry + rand.N(shedRetry)}
 }
 

@@ -104,8 +104,14 @@ type feed Room
 
 var _ Feed = (*feed)(nil)
 
-// Danmaku implements [Traffic].
-func (f *feed) Danmaku(event []byte) { f.audience.Danmaku(event) }
+// Message implements [Traffic].
+func (f *feed) Message(c protocol.Class, message []byte) {
+	if c == protocol.ClassControl {
+		(*Room)(f).obey(message)
+		return
+	}
+	f.audience.Message(c, message)
+}
 
 // Gift implements [Traffic].
 func (f *feed) Gift(g protocol.StoredGift) { f.audience.Gift(g) }
@@ -115,9 +121,6 @@ func (f *feed) Likes(total int64) { f.audience.Likes(total) }
 
 // Settings implements [State].
 func (f *feed) Settings(value []byte, revision uint64) { (*Room)(f).adopt(value, revision) }
-
-// Control implements [Traffic].
-func (f *feed) Control(message []byte) { (*Room)(f).obey(message) }
 
 // quiet reports whether a room without members may be forgotten. Caller holds Hub.mu.
 func (r *Room) quiet(now limit.Instant) bool {

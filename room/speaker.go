@@ -22,6 +22,11 @@ type Identity struct {
 // guest reports whether the server named the user itself.
 func (i *Identity) guest() bool { return strings.HasPrefix(i.User, protocol.GuestPrefix) }
 
+// shown is who others see.
+func (i *Identity) shown() protocol.User {
+	return protocol.User{ID: i.User, Name: i.Name, Role: i.Role}
+}
+
 // Speaker is somebody who asks something of a room: a member, or a platform's back end for a user.
 type Speaker struct {
 	who   *Identity

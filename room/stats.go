@@ -218,7 +218,7 @@ type Quota struct {
 // quota reads the levels of the room's buckets.
 func (r *Room) quota(now limit.Instant) []Quota {
 	out := []Quota{}
-	for _, a := range []limit.Action{limit.Danmaku, limit.Gift, limit.Like, limit.Join} {
+	for _, a := range append(limit.Messages(), limit.Join) {
 		q := limit.Request{Action: a, Cost: 1, Role: string(protocol.RoleViewer), Room: r.id, Audience: r.Online()}
 		for _, s := range r.hub.gate.Explain(now, &q, &r.subject) {
 			if s.Why != "applies" && s.Why != "shadow" {

@@ -82,7 +82,7 @@ func TestTicksAreBounded(t *testing.T) {
 		const sent = 15_000
 		f := (*feed)(a.room)
 		for i := range sent {
-			f.Danmaku(protocol.AppendDanmaku(nil, protocol.Danmaku{MID: fmt.Sprint(i), User: protocol.User{ID: "b"}, Text: "some text", TS: time.Now().UnixMilli()}))
+			f.Message(protocol.ClassDanmaku, protocol.AppendDanmaku(nil, protocol.Danmaku{MID: fmt.Sprint(i), User: protocol.User{ID: "b"}, Text: "some text", TS: time.Now().UnixMilli()}))
 		}
 		f.Gift(protocol.StoredGift{Seq: 1, Event: protocol.AppendGift(nil, protocol.Gift{Gift: "rose", Count: 1})})
 		time.Sleep(time.Second)

@@ -1,8 +1,6 @@
 package room
 
 import (
-	"encoding/binary"
-	"hash/maphash"
 	"math"
 	"slices"
 	"time"
@@ -93,7 +91,7 @@ func (u *User) quiet(now limit.Instant) (quiet bool, again limit.Instant) {
 
 // begin looks a request up in the memory of first answers. See [answers.begin].
 func (u *User) begin(now limit.Instant, room string, req *protocol.Request, keep time.Duration) (*answer, found, chan struct{}) {
-	content := contentOf(req)
+	content := req.Content()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	e, what := u.answers.begin(now, room, req.ID, content, keep)
@@ -241,26 +239,6 @@ const (
 	foundConflict              // the id was used for something else
 	foundFull                  // everything remembered is still in flight
 )
-
-var contentSeed = maphash.MakeSeed()
-
-// contentOf condenses what a request asks for. Two requests with one id and different content differ in it but for one
-// case in 2^64.
-func contentOf(req *protocol.Request) uint64 {
-	var h maphash.Hash
-	h.SetSeed(contentSeed)
-	for _, field := range [...]string{
-		string(req.Op), req.Text, req.Color, string(req.Mode), req.Gift, string(req.Action), req.User, req.Reason, req.MID,
-	} {
-		h.WriteString(field)
-		h.WriteByte(0)
-	}
-	var numbers [16]byte
-	binary.LittleEndian.PutUint64(numbers[:8], uint64(req.Count))
-	binary.LittleEndian.PutUint64(numbers[8:], uint64(req.Seconds))
-	h.Write(numbers[:])
-	return h.Sum64()
-}
 
 // begin looks an id up and makes an entry when there is none. keep is how long a new entry stays.
 func (a *answers) begin(now limit.Instant, room, id string, content uint64, keep time.Duration) (*answer, found) {

@@ -35,11 +35,10 @@ func (b *loopback) Subscribe(_ context.Context, id string, f room.Feed) (room.Op
 	b.feeds[id] = f
 	return room.Opening{Known: true, Settings: b.settings[id], Revision: b.revision * min(1, uint64(len(b.settings[id])))}, func() {}, nil
 }
-func (b *loopback) PublishDanmaku(id string, event []byte) error {
-	b.feeds[id].Danmaku(event)
+func (b *loopback) Publish(c protocol.Class, id string, message []byte) error {
+	b.feeds[id].Message(c, message)
 	return nil
 }
-func (b *loopback) PublishControl(string, []byte) error { return nil }
 func (b *loopback) StoreGift(_ context.Context, _, _, _ string, event []byte) (protocol.Receipt, error) {
 	g := protocol.StoredGift{Seq: uint64(len(b.gifts) + 1), Prev: uint64(len(b.gifts)), Event: event}
 	b.gifts = append(b.gifts, g)

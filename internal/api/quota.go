@@ -217,7 +217,7 @@ func (a *API) explainLimits(w http.ResponseWriter, r *http.Request, _ call) {
 	others, release, _ := a.acquire(now, &q, req.Addr)
 	defer release()
 	subjects := a.hub.Subjects(q.Room, q.User)
-	if req.Action == limit.Danmaku || req.Action == limit.Gift || req.Action == limit.Like || req.Action == limit.Frame {
+	if req.Action == limit.Frame || slices.Contains(limit.Messages(), req.Action) {
 		subjects = append(subjects, &limit.Subject{Scope: limit.ScopeConn}) // like that of a new connection
 	}
 	out := struct {

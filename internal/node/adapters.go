@@ -27,14 +27,9 @@ func (b bus) Subscribe(ctx context.Context, id string, feed room.Feed) (o room.O
 	return room.Opening(sub.Opening()), sub.Close, nil
 }
 
-// PublishDanmaku implements [room.Publisher].
-func (b bus) PublishDanmaku(id string, event []byte) error {
-	return busError(b.Fabric.PublishDanmaku(id, event))
-}
-
-// PublishControl implements [room.Publisher].
-func (b bus) PublishControl(id string, message []byte) error {
-	return busError(b.Fabric.PublishControl(id, message))
+// Publish implements [room.Publisher].
+func (b bus) Publish(c protocol.Class, id string, message []byte) error {
+	return busError(b.Fabric.Publish(c, id, message))
 }
 
 // StoreGift implements [room.Ledger].

@@ -110,7 +110,7 @@ func allowedBy(rules *limit.Rules) *allowed {
 	all := rules.All()
 	for _, role := range []protocol.Role{protocol.RoleViewer, protocol.RoleHost, protocol.RoleModerator, protocol.RoleService, protocol.RoleAdmin} {
 		c.byRole[role] = map[string]protocol.Allowance{}
-		for _, action := range []limit.Action{limit.Danmaku, limit.Gift, limit.Like} {
+		for _, action := range limit.Messages() {
 			for _, scope := range []limit.Scope{limit.ScopeUserRoom, limit.ScopeUser, limit.ScopeConn} { // closest first
 				if r, ok := first(all, scope, action, role); ok {
 					c.byRole[role][action.String()] = allowance(r, role)

@@ -79,9 +79,6 @@ var askable = map[string][]string{
 	limit.Connect.String(): {limit.ScopeIP.String(), limit.ScopeNet.String()},
 }
 
-// shared lists the actions of which a network has its share in each room: those of somebody who is in it.
-var shared = []string{limit.Danmaku.String(), limit.Gift.String(), limit.Like.String()}
-
 // unpaced lists the actions that this server answers at once, so that a leaky bucket would pace nothing.
 var unpaced = []string{limit.Frame.String(), limit.Connect.String(), limit.Join.String()}
 
@@ -95,6 +92,10 @@ func checkAskable(rules []limit.Rule) limit.Faults {
 	var faults limit.Faults
 	if len(rules) == 0 {
 		faults = append(faults, limit.Fault{Path: "rules", Problem: "want at least one rule"})
+	}
+	shared := make([]string, len(limit.Messages())) // of which a network has its share in each room: what is sent by somebody who is in it
+	for i, a := range limit.Messages() {
+		shared[i] = a.String()
 	}
 	for i, r := range rules {
 		fault := func(path, format string, args ...any) {

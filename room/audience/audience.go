@@ -138,24 +138,30 @@ func (a *Audience[V]) Restore(recent [][]byte, opened, floor limit.Instant, dele
 	a.gifts.shown = a.gifts.last
 }
 
-// Danmaku appends an admitted danmaku to the history and to the tick. Its bytes must not change any more.
-func (a *Audience[V]) Danmaku(event []byte) {
+// Message appends an admitted event to the tick, and a danmaku to the history. Its bytes must not change any more.
+func (a *Audience[V]) Message(c protocol.Class, event []byte) {
 	ts, now := protocol.EventTS(event), a.env.Clock()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.tick.batch.Size() >= maxTickBytes {
-		a.tick.missed++
+		if c.Kind().Behind == protocol.Missed {
+			a.tick.missed++
+		}
 		a.env.Metrics.missed.Inc()
 		return
 	}
-	a.history.expire(now.Add(-a.env.HistoryAge))
-	a.history.add(spoken{event: event, ts: ts, at: now})
-	a.authors.note(event)
+	if c == protocol.ClassDanmaku {
+		a.history.expire(now.Add(-a.env.HistoryAge))
+		a.history.add(spoken{event: event, ts: ts, at: now})
+		a.authors.note(event)
+	}
 	if a.shards.size == 0 {
 		return
 	}
-	a.tick.unshown++
-	a.addLocked(protocol.ClassDanmaku, event, ts)
+	if c == protocol.ClassDanmaku {
+		a.tick.unshown++
+	}
+	a.addLocked(c, event, ts)
 }
 
 // giftOrder is how far the room is in the ledger. Guarded by Audience.mu.

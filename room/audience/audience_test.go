@@ -87,7 +87,7 @@ func TestAudienceModel(t *testing.T) {
 			"danmaku": func(*rapid.T) {
 				if a.tick.unshown < a.history.most {
 					said++
-					a.Danmaku(danmaku(fmt.Sprint(said)))
+					a.Message(protocol.ClassDanmaku, danmaku(fmt.Sprint(said)))
 					each(1, 0)
 				}
 			},
@@ -141,7 +141,7 @@ func quiet(n, workers int) *Audience[*viewer] {
 
 func (a *Audience[V]) flushNow(event []byte) {
 	a.tick.flushed = a.env.Clock().Add(-a.env.Tick)
-	a.Danmaku(event)
+	a.Message(protocol.ClassDanmaku, event)
 	a.look()
 }
 

@@ -92,7 +92,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		giftRepeats: f.NewCounter(prometheus.CounterOpts{Name: "liveroom_gift_repeats_total",
 			Help: "Gifts that reached a room again and were dropped."}),
 		missed: f.NewCounter(prometheus.CounterOpts{Name: "liveroom_tick_overflow_total",
-			Help: "Danmaku that a room did not show because it was behind by a whole frame. Viewers are told by missed."}),
+			Help: "Messages that a room did not show because it was behind by a whole frame. Viewers are told of danmaku by missed."}),
 	}
 }
 

@@ -64,7 +64,7 @@ func (a *Audience[V]) tickLengthLocked() time.Duration {
 	t := &a.tick
 	needed := max(a.env.Tick, min(t.took, maxTick))
 	length := min(a.env.Stretch(needed), maxTick)
-	if t.batch.Count(protocol.ClassGift)+t.batch.Count(protocol.ClassControl) > 0 {
+	if t.batch.Essential() > 0 {
 		length = min(length, giftTick)
 	}
 	return max(length, needed, a.gatherLocked())
@@ -279,7 +279,7 @@ func (a *Audience[V]) gatherLocked() time.Duration {
 	b := &a.tick.batch
 	switch {
 	case a.shards.deflating < a.env.DeflateFrom, a.tick.rate.takes(worthGathering) > a.env.GatherTick,
-		b.Count(protocol.ClassGift)+b.Count(protocol.ClassControl) > 0:
+		b.Essential() > 0:
 		return 0
 	}
 	return min(a.tick.rate.takes(gathered), a.env.GatherTick)

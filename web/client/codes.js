@@ -5,14 +5,16 @@
 /** Offered at the handshake; a server that does not know it refuses with 400. */
 export const SUBPROTOCOL = "liveroom.v1";
 
-/** What a client may send. */
-export const OPS = ["hello", "danmaku", "gift", "like", "refresh", "ping", "moderate"];
+/** The kinds of messages: operations, events and limited actions are called after them. */
+export const KINDS = ["danmaku", "gift", "like"];
 
-/** What a server may send. */
+/** What a client may send besides. */
+export const OPS = ["hello", "refresh", "ping", "moderate"].concat(KINDS);
+
+/** What a server may send besides. */
 export const EVENTS = [
-  "welcome", "ack", "danmaku", "gift", "like", "online", "room",
-  "deleted", "muted", "announce", "missed", "error", "pong",
-];
+  "welcome", "ack", "online", "room", "deleted", "muted", "announce", "missed", "error", "pong",
+].concat(KINDS);
 
 export const MODES = ["scroll", "top", "bottom"];
 

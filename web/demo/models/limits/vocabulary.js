@@ -1,6 +1,8 @@
 // What a rule may say. package limit checks the same words.
 
-export const ACTIONS = ["danmaku", "gift", "like", "join", "connect", "frame", "api"];
+import { KINDS } from "../../../client/codes.js";
+
+export const ACTIONS = KINDS.concat("join", "connect", "frame", "api");
 /** Slots of these are those who are there: one count, however many. */
 export const LASTING = ["join", "connect"];
 export const SCOPES = ["conn", "user", "user_room", "room", "ip", "net", "net_room", "key", "global"];

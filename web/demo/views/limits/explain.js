@@ -1,13 +1,12 @@
 // Why somebody is limited: the rules in the order they are asked, with their levels.
 
 import { readStandings, subjectOf } from "../../models/limits/standing.js";
-import { ROLES } from "../../models/limits/vocabulary.js";
+import { ACTIONS, ROLES } from "../../models/limits/vocabulary.js";
 import { actionName, roleName } from "../../models/limits/sentence.js";
 import { $, make } from "../dom.js";
 import { fillTable, row } from "../tables.js";
 
 const AGAIN_MS = 1000;
-const ACTIONS = ["danmaku", "gift", "like", "join", "connect", "frame", "api"];
 
 export class ExplainView {
   #calls;
