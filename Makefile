@@ -1,12 +1,12 @@
 # liveroom: a live-room realtime server. `make run` needs Go alone; `make cluster` and `make load` also
-# redis-server; `make test` also gcc, Node 20, Chromium, promtool, nginx, Caddy and HAProxy.
+# redis-server; `make test` also gcc, Node 20, Chromium, promtool, nginx, Caddy, HAProxy and systemd-analyze.
 GO       ?= go
 DATA_DIR ?= ./data
 FLAGS    ?=
 FUZZTIME ?= 10s
 
 .DEFAULT_GOAL := build
-.PHONY: build run cluster load test check gotest jstest bench model chaos fuzz chromium promtool redis proxies node clean
+.PHONY: build run cluster load test check gotest jstest bench model chaos fuzz chromium promtool redis proxies systemd node clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/liveserver ./cmd/liveserver
@@ -25,7 +25,7 @@ load: redis build
 	$(GO) build -trimpath -o bin/loadtest ./loadtest
 	@exec ./bin/loadtest pulse -spawn 3 -server bin/liveserver -report bin/report $(FLAGS)
 
-test: chromium promtool redis proxies node check jstest gotest
+test: chromium promtool redis proxies systemd node check jstest gotest
 
 # What needs no server: the tools' versions are in go.mod.
 check:
@@ -91,6 +91,9 @@ proxies:
 	$(call install,nginx,nginx-light)
 	$(call install,caddy,caddy)
 	$(call install,haproxy,haproxy)
+
+systemd:
+	$(call install,systemd-analyze,systemd)
 
 node:
 	@command -v node >/dev/null 2>&1 || { echo "make test needs Node 20 or newer: sudo apt-get install nodejs" >&2; exit 1; }
