@@ -6,11 +6,12 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// TestOperatorsQueriesHaveSeries: every metric that the alert rules and the dashboard ask for is exported by a real
+// TestOperatorsQueriesHaveSeries: every metric that the alert rules, the dashboard and Kubernetes ask for is exported by a real
 // server, or recorded by the rules.
 func TestOperatorsQueriesHaveSeries(t *testing.T) {
 	s := startServer(t, "")
@@ -44,8 +45,12 @@ func TestOperatorsQueriesHaveSeries(t *testing.T) {
 	if len(queries) < 20 {
 		t.Errorf("the dashboard has only %d queries", len(queries))
 	}
+	scaling := regexp.MustCompile(`metric: \{name: (\w+)\}`).FindAllString(readFile(t, "../../deploy/kubernetes/autoscale.yaml"), -1)
+	if len(scaling) != 2 {
+		t.Errorf("Kubernetes scales by %q", scaling)
+	}
 	name := regexp.MustCompile(`\b(liveroom[a-z_:0-9]*|process_[a-z_]+|go_[a-z_]+)\b`)
-	for _, q := range append(queries, regexp.MustCompile(`#.*`).ReplaceAllString(rules, "")) {
+	for _, q := range slices.Concat(queries, scaling, []string{regexp.MustCompile(`#.*`).ReplaceAllString(rules, "")}) {
 		for _, metric := range name.FindAllString(q, -1) {
 			if strings.HasPrefix(metric, "liveroom-") || metric == "liveroom" || !strings.ContainsAny(metric, "_:") {
 				continue // the name of a group
