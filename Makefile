@@ -13,7 +13,7 @@ build:
 
 # One node with everything inside, and its addresses with tokens. More flags: make run FLAGS='-addr :9000'
 run: build
-	@exec ./bin/liveserver -data-dir $(DATA_DIR) -print-tokens always -auth-guest-gifts $(FLAGS)
+	@exec ./bin/liveserver -data-dir $(DATA_DIR) -print-tokens always -gifts-authority open $(FLAGS)
 
 # Three nodes behind one address, a Redis and a NATS on this machine, and their addresses with tokens. More flags: make cluster FLAGS='-nodes 5 -port 9000'
 cluster: redis build

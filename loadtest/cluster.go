@@ -82,7 +82,7 @@ func (o *clusterOptions) run(ctx context.Context, stdout, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
-	f.extra = []string{"-print-tokens", "always", "-auth-guest-gifts", "-drain-timeout", "2s", "-log-level", "warn"}
+	f.extra = []string{"-print-tokens", "always", "-drain-timeout", "2s", "-log-level", "warn"}
 	if o.server.rules != "" {
 		rules, err := filepath.Abs(o.server.rules)
 		if err != nil {

@@ -9,6 +9,7 @@ const (
 	Degraded        Code = 202 // accepted, with less effect: own echo only, or counted in part
 	BadRequest      Code = 400
 	Unauthenticated Code = 401
+	Unpaid          Code = 402
 	Forbidden       Code = 403
 	NotFound        Code = 404
 	Conflict        Code = 409
@@ -25,7 +26,10 @@ const (
 	ReasonBadRequest      Reason = "bad_request"
 	ReasonTooLong         Reason = "too_long"
 	ReasonUnauthenticated Reason = "unauthenticated"
+	ReasonFunds           Reason = "insufficient_funds"
+	ReasonDeclined        Reason = "declined"
 	ReasonForbidden       Reason = "forbidden"
+	ReasonByBackend       Reason = "gifts_by_backend"
 	ReasonMuted           Reason = "muted"
 	ReasonBanned          Reason = "banned"
 	ReasonNotFound        Reason = "not_found"
@@ -45,7 +49,8 @@ const (
 var codeOf = map[Reason]Code{
 	ReasonBadRequest: BadRequest, ReasonTooLong: BadRequest,
 	ReasonUnauthenticated: Unauthenticated,
-	ReasonForbidden:       Forbidden, ReasonMuted: Forbidden, ReasonBanned: Forbidden,
+	ReasonFunds:           Unpaid, ReasonDeclined: Unpaid,
+	ReasonForbidden: Forbidden, ReasonByBackend: Forbidden, ReasonMuted: Forbidden, ReasonBanned: Forbidden,
 	ReasonNotFound: NotFound,
 	ReasonConflict: Conflict, ReasonRoomClosed: Conflict,
 	ReasonRateLimited: TooMany, ReasonSlowMode: TooMany, ReasonRepeatedText: TooMany,
@@ -65,7 +70,7 @@ func (r Reason) Code() Code {
 // Reasons lists every reason, in the order of the documentation.
 func Reasons() []Reason {
 	return []Reason{
-		ReasonBadRequest, ReasonTooLong, ReasonUnauthenticated, ReasonForbidden, ReasonMuted, ReasonBanned,
+		ReasonBadRequest, ReasonTooLong, ReasonUnauthenticated, ReasonFunds, ReasonDeclined, ReasonForbidden, ReasonByBackend, ReasonMuted, ReasonBanned,
 		ReasonNotFound, ReasonConflict, ReasonRoomClosed, ReasonRateLimited, ReasonSlowMode, ReasonRepeatedText,
 		ReasonInternal, ReasonUnavailable, ReasonTryLater, ReasonRoomBusy, ReasonFolded,
 	}

@@ -41,6 +41,16 @@ type Self struct {
 	Role Role   `json:"role"`
 }
 
+// GiftAuthority says who pays for gifts.
+type GiftAuthority string
+
+// Who pays.
+const (
+	GiftsByBackend GiftAuthority = "backend" // the platform, whose back end sends them: a socket's are refused
+	GiftsByHook    GiftAuthority = "hook"    // the platform, which is asked before a socket's is stored
+	GiftsOpen      GiftAuthority = "open"    // nobody: a demonstration
+)
+
 // Welcome answers a hello.
 type Welcome struct {
 	ID          string               `json:"id"`
@@ -53,6 +63,7 @@ type Welcome struct {
 	Recovered   Recovered            `json:"recovered"`
 	Limits      map[string]Allowance `json:"limits"`
 	Gifts       []CatalogueGift      `json:"gifts"`
+	GiftsBy     GiftAuthority        `json:"gift_authority"`
 	GiftRetryMS int64                `json:"gift_retry_ms"`
 	HeartbeatMS int64                `json:"heartbeat_ms"`
 	Time        int64                `json:"time"`

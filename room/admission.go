@@ -155,7 +155,19 @@ func (r *Room) barred(p *policy, by *Speaker, c protocol.Class) *protocol.Error 
 			return sanctionedFor(protocol.ReasonMuted, left)
 		}
 	}
-	if c == protocol.ClassGift && by.who.guest() && !r.hub.cfg.GuestGifts {
+	if c == protocol.ClassGift {
+		return r.unpaid(by)
+	}
+	return nil
+}
+
+// unpaid returns why nobody would pay for a gift of this speaker. A back end has seen to that before it speaks.
+func (r *Room) unpaid(by *Speaker) *protocol.Error {
+	switch {
+	case !by.socket():
+	case r.hub.cfg.GiftsBy == protocol.GiftsByBackend:
+		return &protocol.Error{Reason: protocol.ReasonByBackend}
+	case r.hub.cfg.GiftsBy == protocol.GiftsByHook && by.who.guest():
 		return &protocol.Error{Reason: protocol.ReasonForbidden, Detail: "guests send no gifts"}
 	}
 	return nil

@@ -47,8 +47,8 @@ type Config struct {
 
 	// AutoCreate lets a join make a room that nobody has seen before.
 	AutoCreate bool
-	// GuestGifts lets guests send gifts.
-	GuestGifts bool
+	// GiftsBy says who pays for gifts. Default protocol.GiftsByBackend.
+	GiftsBy protocol.GiftAuthority
 	// MaxRooms bounds the rooms of this node, idle ones included. Default 20,000.
 	MaxRooms int
 	// MaxUsers bounds the users of this node, those whose buckets are not full again included. Default 250,000.
@@ -84,6 +84,9 @@ type Config struct {
 
 // withDefaults returns a copy in which zero fields have their defaults.
 func (c Config) withDefaults() Config {
+	if c.GiftsBy == "" {
+		c.GiftsBy = protocol.GiftsByBackend
+	}
 	set(&c.MaxRooms, 20_000)
 	set(&c.MaxUsers, 250_000)
 	set(&c.MaxText, protocol.MaxTextGraphemes)

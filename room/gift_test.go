@@ -180,15 +180,26 @@ func TestGiftThatMayNotWait(t *testing.T) {
 	}
 }
 
-func TestGuestsGiveNothing(t *testing.T) {
-	w := newWorld(t, newMemoryBus(), nil)
-	e := w.join("demo", "guest-1").give("g1", "rose", 1)
-	wantCode(t, e, protocol.Forbidden, protocol.ReasonForbidden)
-	if w.bus.stores != 0 {
+// TestWhoMayGive, by who pays: a back end always, since it has seen to that.
+func TestWhoMayGive(t *testing.T) {
+	by := func(who protocol.GiftAuthority) *world {
+		return newWorld(t, newMemoryBus(), func(c *Config) { c.GiftsBy = who })
+	}
+	backend := by("")
+	for _, user := range []string{"ann", "guest-1"} {
+		wantCode(t, backend.join("demo", user).give("g1", "rose", 1), protocol.Forbidden, protocol.ReasonByBackend)
+	}
+	if backend.bus.stores != 0 {
 		t.Fatal("the ledger was asked")
 	}
-	open := newWorld(t, w.bus, func(c *Config) { c.GuestGifts = true })
-	wantCode(t, open.join("demo", "guest-1").give("g1", "rose", 1), protocol.OK, "")
+	ack := backend.hub.Speak(t.Context(), "demo", Caller{Who: Identity{User: "ann", Role: protocol.RoleViewer}}, &protocol.Request{Op: protocol.OpGift, ID: "g2", Gift: "rose", Count: 1})
+	if ack.Code != protocol.OK || backend.bus.stores != 1 {
+		t.Errorf("by a back end: %+v", ack)
+	}
+	wantCode(t, by(protocol.GiftsByHook).join("demo", "guest-1").give("g1", "rose", 1), protocol.Forbidden, protocol.ReasonForbidden)
+	for _, user := range []string{"ann", "guest-1"} {
+		wantCode(t, by(protocol.GiftsOpen).join("demo", user).give("g1", "rose", 1), protocol.OK, "")
+	}
 }
 
 func TestCombosGoOnWithinSecondsOnly(t *testing.T) {

@@ -111,7 +111,7 @@ func (r *Room) welcome(ctx context.Context, m *Member, j *JoinRequest, v audienc
 		Room:      state,
 		Cursor:    protocol.Cursor{Gift: v.Gift, Chat: v.Chat, Last: v.Last, Ledger: r.hub.bus.LedgerID()},
 		Recovered: protocol.Recovered{Gift: whole, Chat: v.Whole},
-		Limits:    map[string]protocol.Allowance{}, Gifts: cfg.Gifts,
+		Limits:    map[string]protocol.Allowance{}, Gifts: cfg.Gifts, GiftsBy: cfg.GiftsBy,
 		GiftRetryMS: cfg.GiftRetry.Milliseconds(), HeartbeatMS: cfg.Heartbeat.Milliseconds(), Time: now,
 	}
 	if w.Cursor.Chat == 0 {

@@ -30,7 +30,7 @@ func newWorld(t testing.TB, bus *memoryBus, change func(*Config)) *world {
 	t.Helper()
 	w := &world{t: t, bus: bus}
 	cfg := Config{
-		Bus: bus, Gate: gateOf(t, ""), Node: "n1", AutoCreate: true,
+		Bus: bus, Gate: gateOf(t, ""), Node: "n1", AutoCreate: true, GiftsBy: protocol.GiftsOpen,
 		Gifts: []protocol.CatalogueGift{{ID: "rose", Name: "Rose", Price: 1}, {ID: "rocket", Name: "Rocket", Price: 100}},
 	}
 	if change != nil {

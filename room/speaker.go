@@ -39,6 +39,9 @@ type Speaker struct {
 	echo     Control // takes what only the speaker shall see; nil: nobody does
 }
 
+// socket reports whether the speaker speaks for itself.
+func (by *Speaker) socket() bool { return by.conn != nil }
+
 // Caller is a user for whom somebody else speaks over HTTP.
 type Caller struct {
 	Who  Identity

@@ -58,8 +58,8 @@ func TestConversation(t *testing.T) {
 	if e := ann.ask("gift", `,"gift":"unicorn"`); e.num("code") != 404 || e.str("reason") != "not_found" {
 		t.Errorf("a gift outside the catalogue: %v", e)
 	}
-	if e := guest.ask("gift", `,"gift":"rose"`); e.num("code") != 403 || !strings.Contains(e.str("msg"), "没有权限") {
-		t.Errorf("a guest's gift: %v", e)
+	if e := guest.ask("moderate", `,"action":"kick","user":"ann"`); e.num("code") != 403 || !strings.Contains(e.str("msg"), "没有权限") {
+		t.Errorf("a guest's kick: %v", e)
 	}
 	ann.send(`{"op":"ping","id":"p"}`)
 	if e := ann.wait("pong", func(e event) bool { return e.kind() == "pong" }); e.str("id") != "p" || e.num("time") == 0 {

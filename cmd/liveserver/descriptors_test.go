@@ -14,7 +14,7 @@ import (
 // metric say so, and afterwards all is well.
 func TestIdleConnectionsLeaveDescriptors(t *testing.T) {
 	dir := t.TempDir()
-	cmd := exec.Command("/bin/sh", append([]string{"-c", `ulimit -n 256 && exec "$0" "$@"`, os.Args[0]}, serverArgs(dir)...)...)
+	cmd := exec.Command("/bin/sh", append([]string{"-c", `ulimit -n 256 && exec "$0" "$@"`, os.Args[0], "-gifts-authority", "open"}, serverArgs(dir)...)...)
 	p := startCommand(t, cmd)
 	if logs := p.logs.String(); !strings.Contains(logs, `"limit":256`) || !strings.Contains(logs, `"level":"WARN","msg":"the limit of open files is below sessions.max`) {
 		t.Fatalf("the start says nothing of the limit:\n%s", logs)

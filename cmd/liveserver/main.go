@@ -85,7 +85,7 @@ func check(args []string, stdout io.Writer, environ []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "The configuration is valid: %d gifts, %d limit rules.\n", len(cfg.Gifts), rules)
+	_, err = fmt.Fprintf(stdout, "The configuration is valid: %d gifts, %d limit rules.\n", len(cfg.Gifts.Catalogue), rules)
 	return err
 }
 

@@ -45,6 +45,12 @@ type server struct {
 // startServer runs the server in this process on free ports. The data directory is dir, or one of its own for "".
 func startServer(t *testing.T, dir string, args ...string) *server {
 	t.Helper()
+	return startUndecided(t, dir, append([]string{"-gifts-authority", "open"}, args...)...)
+}
+
+// startUndecided is startServer where nobody said who pays for gifts.
+func startUndecided(t *testing.T, dir string, args ...string) *server {
+	t.Helper()
 	if dir == "" {
 		dir = t.TempDir()
 	}

@@ -16,7 +16,7 @@ type process struct {
 // startProcess runs the server as its own process, which can be killed.
 func startProcess(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
-	return startCommand(t, exec.Command(os.Args[0], append(serverArgs(dir), args...)...))
+	return startCommand(t, exec.Command(os.Args[0], append(append(serverArgs(dir), "-gifts-authority", "open"), args...)...))
 }
 
 // startCommand runs a command that ends in the server.

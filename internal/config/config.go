@@ -25,6 +25,13 @@ const (
 	CompressionOn   = "on"   // in all rooms
 )
 
+// Who pays for gifts.
+const (
+	GiftsByBackend = "backend" // the platform, which sends them over the HTTP API
+	GiftsByHook    = "hook"    // the platform, which is asked before a socket's is stored
+	GiftsOpen      = "open"    // nobody
+)
+
 // When the addresses printed at start carry tokens.
 const (
 	PrintAuto   = "auto" // on a terminal
@@ -50,7 +57,8 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	ProxyProtocol  bool
 	Rooms          Rooms
-	Gifts          []protocol.CatalogueGift
+	Gifts          Gifts
+	Hooks          Hooks
 	Limits         Limits
 	Sessions       Sessions
 	Compression    string
@@ -78,13 +86,39 @@ type NATSFiles struct {
 
 // Auth says who may come in.
 type Auth struct {
-	Secret     string
-	JWKSURL    string
-	Issuer     string        // what tokens must say in iss; "": anything
-	Audience   string        // the same of aud
-	Leeway     time.Duration // of the clock of who signs
-	Guests     bool
-	GuestGifts bool
+	Secret   string
+	JWKSURL  string
+	Issuer   string        // what tokens must say in iss; "": anything
+	Audience string        // the same of aud
+	Leeway   time.Duration // of the clock of who signs
+	Guests   bool
+}
+
+// Gifts says what gifts there are, and who pays for them.
+type Gifts struct {
+	Authority string
+	Catalogue []protocol.CatalogueGift
+
+	chosen bool // somebody wrote the authority
+}
+
+// Chosen reports whether somebody wrote the authority, so that it is not only the default.
+func (g Gifts) Chosen() bool { return g.chosen }
+
+// Hooks says where and how the platform is asked.
+type Hooks struct {
+	Secrets  []string
+	Plain    string
+	CA       string
+	InFlight int
+	Waiting  int
+	Gift     Hook
+}
+
+// Hook is one address of the platform.
+type Hook struct {
+	URL     string
+	Timeout time.Duration
 }
 
 // Rooms bounds what rooms there may be and what is said in them.

@@ -31,6 +31,9 @@ func TestEveryFieldIsOneSetting(t *testing.T) {
 	walk = func(v reflect.Value, path string) {
 		for i := range v.NumField() {
 			f := v.Field(i)
+			if !v.Type().Field(i).IsExported() {
+				continue
+			}
 			name := path + v.Type().Field(i).Name
 			if f.Kind() == reflect.Struct {
 				walk(f, name+".")
@@ -68,7 +71,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	if c.Addr != ":8080" || c.AdminAddr != "127.0.0.1:8081" || !c.Embedded() || !c.Auth.Guests || c.DrainTimeout != 10*time.Second {
 		t.Errorf("defaults: %+v", c)
 	}
-	if len(c.Gifts) != 6 || c.Gifts[0].ID != "rose" || c.Gifts[0].Names["zh"] != "玫瑰" {
+	if len(c.Gifts.Catalogue) != 6 || c.Gifts.Catalogue[0].ID != "rose" || c.Gifts.Catalogue[0].Names["zh"] != "玫瑰" {
 		t.Errorf("gifts: %+v", c.Gifts)
 	}
 }
@@ -103,14 +106,37 @@ tls:
 	if want := []string{"https://b.example", "https://c.example"}; !reflect.DeepEqual(c.Origins, want) {
 		t.Errorf("origins %v", c.Origins)
 	}
-	if want := []protocol.CatalogueGift{{ID: "pin", Name: "Pin", Price: 2}}; !reflect.DeepEqual(c.Gifts, want) {
+	if want := []protocol.CatalogueGift{{ID: "pin", Name: "Pin", Price: 2}}; !reflect.DeepEqual(c.Gifts.Catalogue, want) {
 		t.Errorf("gifts %+v", c.Gifts)
 	}
 	if c, err = Load([]string{"-rooms-auto-create"}, env, nil); err != nil || !c.Rooms.AutoCreate {
 		t.Errorf("a bare boolean flag: %v %v", c.Rooms.AutoCreate, err)
 	}
-	if c, err = Load(nil, []string{`LIVEROOM_GIFTS=[{id: cup, name: Cup, price: 3}]`}, nil); err != nil || c.Gifts[0].ID != "cup" {
+	if c, err = Load(nil, []string{`LIVEROOM_GIFTS=[{id: cup, name: Cup, price: 3}]`}, nil); err != nil || c.Gifts.Catalogue[0].ID != "cup" {
 		t.Errorf("gifts by environment: %+v %v", c.Gifts, err)
+	}
+}
+
+// TestGiftsByEachOfTheirNames: the catalogue had the name that is a section now.
+func TestGiftsByEachOfTheirNames(t *testing.T) {
+	const pin = "[{id: pin, name: Pin, price: 2}]"
+	for name, load := range map[string]func() (Config, error){
+		"the file": func() (Config, error) {
+			return Load([]string{"-config", write(t, "gifts: {authority: open, catalogue: "+pin+"}\n")}, nil, nil)
+		},
+		"the file, as before":   func() (Config, error) { return Load([]string{"-config", write(t, "gifts: "+pin+"\n")}, nil, nil) },
+		"a flag":                func() (Config, error) { return Load([]string{"-gifts-catalogue", pin}, nil, nil) },
+		"a flag, as before":     func() (Config, error) { return Load([]string{"-gifts", pin}, nil, nil) },
+		"a variable":            func() (Config, error) { return Load(nil, []string{"LIVEROOM_GIFTS_CATALOGUE=" + pin}, nil) },
+		"a variable, as before": func() (Config, error) { return Load(nil, []string{"LIVEROOM_GIFTS=" + pin}, nil) },
+	} {
+		c, err := load()
+		if err != nil || len(c.Gifts.Catalogue) != 1 || c.Gifts.Catalogue[0].ID != "pin" {
+			t.Errorf("%s: %+v, %v", name, c.Gifts, err)
+		}
+		if chosen := name == "the file"; c.Gifts.Chosen() != chosen || (c.Gifts.Authority == GiftsOpen) != chosen {
+			t.Errorf("%s: authority %q, chosen %v", name, c.Gifts.Authority, c.Gifts.Chosen())
+		}
 	}
 }
 
@@ -154,8 +180,16 @@ func TestFaultsNamePathAllowedReceived(t *testing.T) {
 		{name: "a redis ca without tls", args: []string{"-redis", "redis://r", "-redis-ca", "ca.pem"}, want: []string{"redis_ca: allowed is nothing, unless redis begins with rediss; received a file"}},
 		{name: "short secret is not shown", args: []string{"-auth-secret", "hunter2"}, want: []string{"auth.secret: allowed is 16 bytes or more, better 32; received 7 bytes"}},
 		{name: "half a certificate", args: []string{"-tls-cert", "c.pem"}, want: []string{"tls.key: allowed is a file, since tls.cert is set"}},
-		{name: "gift", file: "gifts: [{id: a b, name: x, price: 0}]\n", want: []string{"gifts[0].id", "gifts[0].price: allowed is a whole number from 1; received 0"}},
-		{name: "unknown field of a gift", file: "gifts: [{id: a, name: x, prize: 1}]\n", want: []string{"gifts: allowed is a list of gifts"}},
+		{name: "gift", file: "gifts: [{id: a b, name: x, price: 0}]\n", want: []string{"gifts.catalogue[0].id", "gifts.catalogue[0].price: allowed is a whole number from 1; received 0"}},
+		{name: "unknown field of a gift", file: "gifts: [{id: a, name: x, prize: 1}]\n", want: []string{"gifts.catalogue: allowed is a list of gifts"}},
+		{name: "who pays", args: []string{"-gifts-authority", "nobody"}, want: []string{`gifts.authority: allowed is one of backend, hook, open; received "nobody" (by -gifts-authority)`}},
+		{name: "a hook without an address", args: []string{"-gifts-authority", "hook"}, want: []string{"hooks.gift.url: allowed is a URL, since gifts.authority is hook; received nothing"}},
+		{name: "a hook over the open road", file: "hooks: {secrets: [whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw], gift: {url: 'http://192.0.2.1/h?key=hidden'}}\n", want: []string{"hooks.gift.url: allowed is https://host/path, or http:// where hooks.plain_http lets it; received plain http to 192.0.2.1, which is not loopback"}},
+		{name: "a hook without a secret", args: []string{"-hooks-gift-url", "https://p.example/hooks"}, want: []string{"hooks.secrets: allowed is one or more, since hooks.gift.url is set; received none"}},
+		{name: "a hook's secret", args: []string{"-hooks-secrets", "whsec_hidden", "-hooks-gift-timeout", "5s"}, want: []string{"hooks.gift.timeout: allowed is 50ms to 2s; received 5s", "hooks.secrets[0]: allowed is whsec_ and the base64 of 24 to 64 random bytes; received one that is not shown"}},
+		{name: "a key that is gone", file: "auth: {guest_gifts: true}\n", want: []string{"auth.guest_gifts: allowed is nothing: gifts.authority says who may give, and open lets guests too; received a value (in "}},
+		{name: "a variable that is gone", env: []string{"LIVEROOM_AUTH_GUEST_GIFTS=true"}, want: []string{"LIVEROOM_AUTH_GUEST_GIFTS: allowed is nothing: gifts.authority says"}},
+		{name: "a flag that is gone", args: []string{"-auth-guest-gifts"}, want: []string{"auth-guest-gifts: it is gone, and allowed is nothing: gifts.authority says"}},
 		{name: "no YAML", file: "addr: [\n", want: []string{"config: allowed is one YAML mapping"}},
 		{name: "key twice", file: "addr: :1\naddr: :2\n", want: []string{"config: allowed is one YAML mapping"}},
 		{name: "compression", env: []string{"LIVEROOM_COMPRESSION=gzip"}, want: []string{`compression: allowed is one of off, auto, on; received "gzip"`}},

@@ -46,6 +46,12 @@ func Load(args, environ []string, extra func(*flag.FlagSet)) (Config, error) {
 // fileFlag names the flag of the file itself, the one setting that is no row of the table.
 const fileFlag = "config"
 
+// formerly are keys' earlier names, which still count.
+var formerly = map[string]string{"gifts": "gifts.catalogue"}
+
+// gone are keys of earlier versions, each with what has taken its place.
+var gone = map[string]string{"auth.guest_gifts": "nothing: gifts.authority says who may give, and open lets guests too"}
+
 type loader struct {
 	k      *koanf.Koanf
 	source map[string]string // by key: where the value in force was written
@@ -97,6 +103,12 @@ func (l *loader) flags(args []string, extra func(*flag.FlagSet)) (map[string]any
 			set.Func(s.Flag(), s.Doc, put)
 		}
 	}
+	for old, key := range formerly {
+		set.Func(Setting{Key: old}.Flag(), "", func(v string) error { out[key] = v; return nil })
+	}
+	for old, instead := range gone {
+		set.BoolFunc(Setting{Key: old}.Flag(), "", func(string) error { return errors.New("it is gone, and allowed is " + instead) })
+	}
 	if err := set.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil, ErrHelp
 	} else if err != nil {
@@ -143,6 +155,12 @@ func (l *loader) environment(environ []string) (flat map[string]any, file string
 		byEnv[s.Env()] = s
 		names = append(names, s.Env())
 	}
+	for old, key := range formerly {
+		byEnv[Setting{Key: old}.Env()] = Setting{Key: key}
+	}
+	for old := range gone {
+		names = append(names, Setting{Key: old}.Env())
+	}
 	flat = map[string]any{}
 	for _, line := range environ {
 		name, value, _ := strings.Cut(line, "=")
@@ -177,6 +195,14 @@ func (l *loader) file(name string) map[string]any {
 	for _, s := range Settings() {
 		known[s.Key] = true
 		names = append(names, s.Key)
+	}
+	for old, key := range formerly { // a section may have taken the name
+		if v, ok := tree[old]; ok {
+			if _, section := v.(map[string]any); !section {
+				delete(tree, old)
+				tree[key] = v
+			}
+		}
 	}
 	flat, _ := maps.Flatten(tree, nil, ".")
 	for key, v := range flat {
@@ -226,6 +252,13 @@ func emptySection(key string, v any, names []string) bool {
 // unknown records a key that no row knows, with the row it was most likely meant to be.
 func (l *loader) unknown(key string, names []string, source string) {
 	f := Fault{Path: key, Source: source, Allowed: "a known key", Received: "an unknown one"}
+	for old, instead := range gone {
+		if key == old || key == (Setting{Key: old}).Env() {
+			f.Allowed, f.Received = instead, "a value"
+			l.faults = append(l.faults, f)
+			return
+		}
+	}
 	if near := nearest(key, names); near != "" {
 		f.Received += ", perhaps " + near + " was meant"
 	}
@@ -243,6 +276,7 @@ func (l *loader) decode() (Config, error) {
 			l.faults = append(l.faults, Fault{Path: s.Key, Source: l.source[s.Key], Allowed: err.Error(), Received: s.show(v)})
 		}
 	}
+	c.Gifts.chosen = l.source["gifts.authority"] != ""
 	for _, f := range c.Validate() {
 		if !bad[f.Path] {
 			f.Source = l.source[f.Path]

@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"strings"
+
+	"liveroom/internal/hook"
+)
 
 // EnvPrefix begins every environment variable of the server.
 const EnvPrefix = "LIVEROOM_"
@@ -69,8 +73,6 @@ func Settings() []Setting {
 			Doc: "How far the clock of who signs tokens may be off: a token is good for so long before nbf and after exp. 1s to 5m."},
 		{Key: "auth.guests", Unit: "true or false", Default: "true", into: func(c *Config) any { return &c.Auth.Guests },
 			Doc: "Whether a viewer without a token comes in as a guest."},
-		{Key: "auth.guest_gifts", Unit: "true or false", Default: "false", into: func(c *Config) any { return &c.Auth.GuestGifts },
-			Doc: "Whether guests may send gifts."},
 		{Key: "origins", Unit: "list of scheme://host[:port]", Default: "", into: func(c *Config) any { return &c.Origins },
 			Doc: "Web origins, other than the server's own, whose pages may open sockets, call the API and load the client file."},
 		{Key: "trusted_proxies", Unit: "list of addresses or CIDR", Default: "", into: func(c *Config) any { return &c.TrustedProxies },
@@ -89,8 +91,24 @@ func Settings() []Setting {
 			Doc: "How long a room gathers messages for one frame. The first after a quiet tick leaves at once."},
 		{Key: "rooms.text_graphemes", Unit: "characters", Default: "100", into: func(c *Config) any { return &c.Rooms.TextGraphemes },
 			Doc: "Longest danmaku, in grapheme clusters; 1 KiB in any case."},
-		{Key: "gifts", Unit: "list of gifts", Default: defaultGifts, into: func(c *Config) any { return &c.Gifts },
-			Doc: "The catalogue: id, name, names.en, names.zh, price, icon. A gift outside it is not_found."},
+		{Key: "gifts.authority", Unit: "backend, hook or open", Default: GiftsByBackend, into: func(c *Config) any { return &c.Gifts.Authority },
+			Doc: "Who pays for gifts. backend: they come by the HTTP API with a service token, and a socket's is refused. hook: a user's socket may send them, and hooks.gift is asked first. open: anybody's may, guests too, and nothing is charged: for a demonstration."},
+		{Key: "gifts.catalogue", Unit: "list of gifts", Default: defaultGifts, into: func(c *Config) any { return &c.Gifts.Catalogue },
+			Doc: "The catalogue: id, name, names.en, names.zh, price, icon. A gift outside it is not_found. Its former name, gifts, counts too."},
+		{Key: "hooks.secrets", Unit: "list of secrets", Default: "", into: func(c *Config) any { return &c.Hooks.Secrets }, Secret: true,
+			Doc: "What calls of the platform are signed by (Standard Webhooks), each whsec_ and the base64 of 24 to 64 random bytes. Several while they are changed: each call is signed by all."},
+		{Key: "hooks.plain_http", Unit: "never, loopback or private", Default: hook.PlainLoopback, into: func(c *Config) any { return &c.Hooks.Plain },
+			Doc: "Where hooks may go over plain HTTP: to this machine, or to private addresses too. Anywhere else only by HTTPS."},
+		{Key: "hooks.ca", Unit: "file", Default: "", into: func(c *Config) any { return &c.Hooks.CA },
+			Doc: "Certificates that the hooks' servers are checked against, PEM. Empty: the system's."},
+		{Key: "hooks.in_flight", Unit: "number", Default: "64", into: func(c *Config) any { return &c.Hooks.InFlight },
+			Doc: "Calls of one hook that this node has under way at most."},
+		{Key: "hooks.waiting", Unit: "number", Default: "256", into: func(c *Config) any { return &c.Hooks.Waiting },
+			Doc: "Calls of one hook that wait for one of these places at most; more are not made."},
+		{Key: "hooks.gift.url", Unit: "URL", Default: "", into: func(c *Config) any { return &c.Hooks.Gift.URL }, Secret: true,
+			Doc: "What is asked whether a socket's gift is paid for, and told what became of it (docs/integrate.md). Needed where gifts.authority is hook."},
+		{Key: "hooks.gift.timeout", Unit: "duration", Default: "1500ms", into: func(c *Config) any { return &c.Hooks.Gift.Timeout },
+			Doc: "How long the platform may take for one answer, tries and waiting included. 50ms to 2s; then the gift is refused, and what was reserved is given back."},
 		{Key: "limits.file", Unit: "file", Default: "", into: func(c *Config) any { return &c.Limits.File },
 			Doc: "Limit rules, YAML. Empty: the rules that ship."},
 		{Key: "limits.source", Unit: "cluster or file", Default: SourceCluster, into: func(c *Config) any { return &c.Limits.Source },

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"liveroom/internal/hook"
 	"liveroom/protocol"
 )
 
@@ -39,6 +40,7 @@ func (c Config) Validate() Faults {
 		}
 	}
 	v.gifts(c.Gifts)
+	v.hooks(c.Hooks, c.Gifts.Authority)
 	v.numbers(c)
 	if c.ProxyProtocol && len(c.TrustedProxies) == 0 {
 		v.add("trusted_proxies", "the proxies that send PROXY protocol headers, since proxy_protocol is on", "nothing")
@@ -154,10 +156,36 @@ func (v *validator) origins(list []string) {
 	}
 }
 
-func (v *validator) gifts(list []protocol.CatalogueGift) {
+// hooks checks what can be told of the platform's addresses without asking them.
+func (v *validator) hooks(h Hooks, authority string) {
+	v.oneOf("hooks.plain_http", h.Plain, hook.PlainNever, hook.PlainLoopback, hook.PlainPrivate)
+	for i, s := range h.Secrets {
+		if _, err := hook.ParseSecret(s); err != nil {
+			v.add(fmt.Sprintf("hooks.secrets[%d]", i), hook.SecretForm, "one that is not shown")
+		}
+	}
+	v.count("hooks.in_flight", h.InFlight, 1, 10_000)
+	v.count("hooks.waiting", h.Waiting, 0, 100_000)
+	v.duration("hooks.gift.timeout", h.Gift.Timeout, 50*time.Millisecond, 2*time.Second)
+	if h.Gift.URL == "" {
+		if authority == GiftsByHook {
+			v.add("hooks.gift.url", "a URL, since gifts.authority is hook", "nothing")
+		}
+		return
+	}
+	if fault := hook.CheckURL(h.Gift.URL, h.Plain); fault != "" {
+		v.add("hooks.gift.url", "https://host/path, or http:// where hooks.plain_http lets it", fault)
+	}
+	if len(h.Secrets) == 0 {
+		v.add("hooks.secrets", "one or more, since hooks.gift.url is set", "none")
+	}
+}
+
+func (v *validator) gifts(c Gifts) {
+	v.oneOf("gifts.authority", c.Authority, GiftsByBackend, GiftsByHook, GiftsOpen)
 	seen := map[string]bool{}
-	for i, g := range list {
-		at := fmt.Sprintf("gifts[%d].", i)
+	for i, g := range c.Catalogue {
+		at := fmt.Sprintf("gifts.catalogue[%d].", i)
 		if !protocol.ValidRoom(g.ID) {
 			v.add(at+"id", "1 to 64 of A-Z a-z 0-9 _ -", quote(g.ID))
 		}

@@ -12,5 +12,6 @@
 // comes in by them), certificate.go, hello.go (who a socket is of), tokens.go (signing, verifying, revoking), nodes.go and
 // inside.go (the fabric between nodes), questions.go (what nodes ask each other), adapters.go (rooms, API and limits to the fabric),
 // quotas.go (limits over nodes), rulesource.go (where limits come from), changes.go (what is said to a change of them, before and
-// after), observers.go (who looks on at the gate), readiness.go, memory.go.
+// after), observers.go (who looks on at the gate), gifts.go (who pays for gifts), readiness.go,
+// memory.go.
 package node

@@ -16,6 +16,7 @@ import (
 	"liveroom/internal/preview"
 	"liveroom/internal/token"
 	"liveroom/limit"
+	"liveroom/protocol"
 	"liveroom/room"
 	"liveroom/room/audience"
 )
@@ -158,9 +159,9 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, rules *limit.Rul
 	}
 	n.hub, err = room.New(room.Config{
 		Bus: bus{n.fabric}, Gate: n.gate, Lag: n.lag.Read, Shed: n.sockets.Shed, Verify: n.verify, Allowances: said.of, Elsewhere: n.fabric.Online, Storing: n.fabric.Storing,
-		Gifts: n.cfg.Gifts, Node: n.cfg.NodeID, Log: n.log, Metrics: room.NewMetrics(reg),
+		Gifts: n.cfg.Gifts.Catalogue, Node: n.cfg.NodeID, Log: n.log, Metrics: room.NewMetrics(reg),
 		AutoCreate: true, // whoever opens a room is asked by newRooms
-		GuestGifts: n.cfg.Auth.GuestGifts,
+		GiftsBy:    protocol.GiftAuthority(n.cfg.Gifts.Authority),
 		MaxRooms:   n.cfg.Rooms.Max, MaxText: n.cfg.Rooms.TextGraphemes, RoomIdle: n.cfg.Rooms.Idle,
 		Heartbeat: n.cfg.Sessions.Heartbeat,
 		Audience:  audience.Config{Tick: n.cfg.Rooms.Tick, DeflateFrom: deflateFrom},
@@ -169,6 +170,7 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, rules *limit.Rul
 		return err
 	}
 	n.closers.add("close rooms", closeTimeout, n.hub.Close)
+	n.tellAuthority()
 	n.fabric.Announce(n.audiences)
 	return nil
 }

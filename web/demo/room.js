@@ -75,7 +75,7 @@ class RoomPage {
     this.#self = welcome.user;
     this.#messages.self = welcome.user.id;
     this.#giftRetryMs = welcome.gift_retry_ms ?? this.#giftRetryMs;
-    this.#tray.gifts = welcome.gifts ?? [];
+    this.#tray.take(welcome);
     this.#likes.take(welcome.room.likes);
     const before = welcome.resumed ? this.#state : { ...this.#state, closed: false, slow_mode_ms: 0 };
     this.#state = { ...this.#state, ...welcome.room };

@@ -122,6 +122,8 @@ export default {
   "gift.open": "Open the gifts",
   "gift.many": "How many",
   "gift.sent": "gives",
+  "gift.free": "A demonstration: nothing is charged.",
+  "gift.byBackend": "Gifts are sent by the platform, not from this page.",
   "gift.unknown": "It is not known yet whether your {gift} arrived. Asking again…",
   "gift.failed": "Your {gift} was not given: {why}",
 
@@ -141,6 +143,7 @@ export default {
   "why.muted": "You are muted",
   "why.banned": "You are banned from this room",
   "why.forbidden": "You may not do this here",
+  "why.gifts_by_backend": "Gifts are sent by the platform, not from this page",
   "why.forbidden.gift": "Guests can't give gifts. Please sign in",
   "why.unauthenticated": "Please sign in",
   "why.room_closed": "The room is closed",

@@ -117,6 +117,8 @@ export default {
   "gift.open": "打开礼物栏",
   "gift.many": "数量",
   "gift.sent": "送出",
+  "gift.free": "演示：不扣任何费用。",
+  "gift.byBackend": "礼物由平台送出，不能从本页面送。",
   "gift.unknown": "还不知道你的{gift}是否送达，正在确认…",
   "gift.failed": "{gift}没有送出：{why}",
 
@@ -136,6 +138,7 @@ export default {
   "why.muted": "你已被禁言",
   "why.banned": "你已被禁止进入该房间",
   "why.forbidden": "没有权限进行此操作",
+  "why.gifts_by_backend": "礼物由平台送出，不能从本页面送",
   "why.forbidden.gift": "游客不能送礼，请先登录",
   "why.unauthenticated": "请先登录",
   "why.room_closed": "房间已关闭",

@@ -3,6 +3,9 @@
 import { dressGift, giftName } from "./gift-face.js";
 import { $, aria, make, radios } from "./dom.js";
 
+/** What the tray says about who pays. */
+const NOTES = { open: "gift.free", backend: "gift.byBackend" };
+
 const COUNTS = ["1", "5", "10", "66"];
 
 export class Tray {
@@ -11,6 +14,7 @@ export class Tray {
   #gifts = [];
   #count = 1;
   #off = false;
+  #by = "";
 
   /** `onGive(gift, count)`. */
   constructor({ language, signal, onLanguage, onGive }) {
@@ -21,17 +25,21 @@ export class Tray {
     this.#setUpSheet(signal);
   }
 
-  set gifts(gifts) {
-    if (JSON.stringify(gifts) === JSON.stringify(this.#gifts)) return;
+  /** Takes the catalogue and who pays, as a welcome names them. */
+  take({ gifts = [], gift_authority: by = "" }) {
+    if (by === this.#by && JSON.stringify(gifts) === JSON.stringify(this.#gifts)) return;
     this.#gifts = gifts;
+    this.#by = by;
     this.#draw();
   }
 
   /** Whether gifts can't be given now. */
   set off(off) {
     this.#off = off;
-    for (const button of $("gifts").querySelectorAll("button")) button.disabled = off;
+    for (const button of $("gifts").querySelectorAll("button")) button.disabled = this.#shut;
   }
+
+  get #shut() { return this.#off || this.#by === "backend"; }
 
   /** The catalogue's entry, or one that only has its id. */
   find(id) {
@@ -44,12 +52,15 @@ export class Tray {
       const button = make("button", "present");
       const name = giftName(gift, this.#language);
       button.type = "button";
-      button.disabled = this.#off;
+      button.disabled = this.#shut;
       button.append(dressGift(gift), make("span", "only-read", this.#language.text("gift.give")), make("span", "name", name), make("span", "price number", this.#language.number(gift.price)));
       button.addEventListener("click", () => this.#onGive(gift, this.#count));
       item.append(button);
       return item;
     }));
+    const note = NOTES[this.#by];
+    $("tray-note").hidden = !note;
+    $("tray-note").textContent = note ? this.#language.text(note) : "";
   }
 
   /** On a phone the tray is a sheet that comes up. */
