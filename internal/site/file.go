@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 )
 
 // file is one embedded file, ready to be sent.
@@ -19,7 +20,7 @@ type file struct {
 	contentType string
 	etag        string
 	body        []byte
-	zipped      []byte // nil where compressing does not pay
+	zipped      func() []byte // once, when it is first asked for; nil where compressing does not pay
 }
 
 // types are set here, since what the host's mime table says differs from machine to machine.
@@ -58,7 +59,7 @@ func newFile(name string, body []byte) *file {
 	}
 	sum := sha256.Sum256(body)
 	f.etag = `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
-	f.zipped = compress(body)
+	f.zipped = sync.OnceValue(func() []byte { return compress(body) })
 	return f
 }
 
@@ -80,11 +81,11 @@ func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", f.contentType)
 	h.Set("Cache-Control", "no-cache") // keep it, but ask each time: files have no version in their names
 	body, etag := f.body, f.etag
-	if f.zipped != nil {
+	if zipped := f.zipped(); zipped != nil {
 		h.Add("Vary", "Accept-Encoding")
 		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 			h.Set("Content-Encoding", "gzip")
-			body, etag = f.zipped, strings.TrimSuffix(f.etag, `"`)+`-gz"` // a strong ETag names the very bytes
+			body, etag = zipped, strings.TrimSuffix(f.etag, `"`)+`-gz"` // a strong ETag names the very bytes
 		}
 	}
 	h.Set("ETag", etag)
