@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -28,7 +29,7 @@ type Server struct {
 	mu      sync.Mutex
 	process *os.Process   // nil when killed
 	exited  chan struct{} // closed when it is waited for
-	output  *bytes.Buffer // written until then
+	output  *output       // written until then
 	client  *redis.Client
 }
 
@@ -102,7 +103,7 @@ func freeAddr(t testing.TB) string {
 	}
 }
 
-// run starts the process and waits until it answers.
+// run starts the process and waits until it serves.
 func (s *Server) run() error {
 	s.t.Helper()
 	_, port, _ := net.SplitHostPort(s.Addr)
@@ -112,20 +113,48 @@ func (s *Server) run() error {
 	}
 	args = append(append(args, "--port", port, "--bind", "127.0.0.1", "--dir", s.dir), s.args...)
 	cmd := exec.Command(program(s.t), args...)
-	output := &bytes.Buffer{}
-	cmd.Stdout, cmd.Stderr = output, output
+	said := &output{serves: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Start(); err != nil {
 		return err
 	}
 	exited := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(exited) }() // Kill waits for it
 	s.mu.Lock()
-	s.process, s.exited, s.output = cmd.Process, exited, output
+	s.process, s.exited, s.output = cmd.Process, exited, said
 	s.mu.Unlock()
-	return s.answers(20*time.Second, exited)
+	select {
+	case <-said.serves:
+		return s.answers(20*time.Second, exited)
+	case <-exited:
+		return errors.New("it has exited")
+	case <-time.After(20 * time.Second):
+		return errors.New("it does not come to serve")
+	}
 }
 
-// answers waits until the server says PONG, or has exited: its port was taken.
+// output is what a server prints. It is believed before any answer: on a port
+// that was taken meanwhile somebody else's server answers, too.
+type output struct {
+	said   bytes.Buffer
+	serves chan struct{} // closed when the server says so
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.said.Write(p)
+	select {
+	case <-o.serves:
+	default:
+		if said := o.String(); strings.Contains(said, "Ready to accept connections") || strings.Contains(said, "Sentinel ID is") {
+			close(o.serves)
+		}
+	}
+	return len(p), nil
+}
+
+func (o *output) String() string { return o.said.String() }
+
+// answers waits until the client, which may have known the server dead, hears PONG.
 func (s *Server) answers(within time.Duration, exited <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()

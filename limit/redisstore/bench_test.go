@@ -49,6 +49,7 @@ func benchmark(b *testing.B, n int, op limit.Op) {
 // TestKeySize bounds what a room and a user cost in Redis, with everything that
 // Redis itself adds to a key.
 func TestKeySize(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s := open(t, server.URL())
 	room, user := "lr:{room:0123456789abcdef}:danmaku-room", "lr:{user:guest-0123456789abcdef}:danmaku-user"

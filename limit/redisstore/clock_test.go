@@ -24,6 +24,7 @@ end`
 // TestClockSteps steps the server's clock by an hour both ways under a bucket of
 // a hundred tokens that refills one in a second: nothing is granted for it.
 func TestClockSteps(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	o, err := Config{URL: server.URL(), Dial: patient.Dial, Answer: patient.Answer}.options()
 	if err != nil {
@@ -86,6 +87,7 @@ func (a *asker) ask(n int64) int64 {
 // of keys by its clock. PEXPIREAT into the past does to a key what the step does.
 // Whoever knew the key starts it empty.
 func TestStepEndsKeys(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s := open(t, server.URL())
 	do(t, s, draw("{a}", "n#1", 1, 100))
@@ -100,6 +102,7 @@ func TestStepEndsKeys(t *testing.T) {
 // TestSilentNode shows what a node paused beyond its leases, or killed with them,
 // costs: what it held is void, others go on at the rate.
 func TestSilentNode(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s := open(t, server.URL())
 	key := "{silent}"

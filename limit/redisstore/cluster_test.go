@@ -16,6 +16,7 @@ var ids = []string{"demo", "a{b}c", "{}", "}{", "{", "用户", "u:1@x.y", "a b",
 // TestCluster is CASES 29: calls with ids of all kinds reach the shard of their
 // key, one pipeline a shard, and none meets CROSSSLOT or MOVED.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 3)
 	s := open(t, cluster.URL())
 	shards := s.Shards()
@@ -60,6 +61,7 @@ func TestCluster(t *testing.T) {
 
 // TestSlotIsRedis compares the slots with the server's.
 func TestSlotIsRedis(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, "--cluster-enabled", "yes")
 	for _, id := range ids {
 		for _, key := range []string{id, "lr:{room:" + id + "}:rule", "x" + id + "{y}", "{}" + id} {
@@ -73,6 +75,7 @@ func TestSlotIsRedis(t *testing.T) {
 // TestMovedSlot moves a slot under a store that has its map: the call is served
 // and the map is fetched anew.
 func TestMovedSlot(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 3)
 	s := open(t, cluster.URL())
 	key := "lr:{room:moves}:rule"
@@ -97,6 +100,7 @@ func TestMovedSlot(t *testing.T) {
 
 // TestShardDies shows that the others go on.
 func TestShardDies(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 3)
 	for _, m := range cluster.Masters {
 		m.Do("CONFIG", "SET", "cluster-require-full-coverage", "no")
@@ -116,6 +120,7 @@ func TestShardDies(t *testing.T) {
 // TestSentinel is CASES 28 with a Sentinel: after the master's death its
 // replacement serves. Sentinel itself takes a second to be sure.
 func TestSentinel(t *testing.T) {
+	t.Parallel()
 	master := redistest.Start(t)
 	replica := master.Replica(t)
 	sentinel := master.Sentinel(t, "mine", 1)

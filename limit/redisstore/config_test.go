@@ -10,6 +10,7 @@ import (
 
 // TestOptions pins what decides over how long a call can take.
 func TestOptions(t *testing.T) {
+	t.Parallel()
 	for _, url := range []string{"redis://h", "rediss://h", "unix:///s", "redis+sentinel://h/m", "redis+cluster://h", "h:1,h:2"} {
 		o, err := Config{URL: url}.options()
 		if err != nil {
@@ -28,6 +29,7 @@ func TestOptions(t *testing.T) {
 }
 
 func TestURLs(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		url              string
 		addrs            []string
@@ -62,6 +64,7 @@ func TestURLs(t *testing.T) {
 }
 
 func TestTLSOptions(t *testing.T) {
+	t.Parallel()
 	o, err := Config{URL: "rediss://h?skip_verify=true", TLS: &tls.Config{ServerName: "x"}}.options()
 	if err != nil || o.TLSConfig.ServerName != "x" || !o.TLSConfig.InsecureSkipVerify {
 		t.Errorf("%v, %+v", err, o)
@@ -73,6 +76,7 @@ func TestTLSOptions(t *testing.T) {
 
 // TestNoErrorTellsThePassword opens what is at fault in every way.
 func TestNoErrorTellsThePassword(t *testing.T) {
+	t.Parallel()
 	const secret = "s3cr3t"
 	for _, url := range []string{
 		"", "http://u:s3cr3t@h", "redis://u:s3cr3t/x@h:1", "redis://u:s3cr3t@h:port", "redis://u:s3cr3t@", "redis://u:s3cr3t@h/x", "redis://:s3cr3t%zz@h",

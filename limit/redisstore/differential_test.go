@@ -211,6 +211,7 @@ func (w *twins) heard(c *limit.Call, r limit.Reply) {
 }
 
 func TestScriptIsLedger(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	client := server.Client()
 	ctx := t.Context()
@@ -260,6 +261,7 @@ func TestScriptIsLedger(t *testing.T) {
 
 // TestScriptsAreSmall keeps in mind that a replica may be sent each of them.
 func TestScriptsAreSmall(t *testing.T) {
+	t.Parallel()
 	for kind, s := range assemble(part("clock")) {
 		if len(s.text) > 16<<10 || strings.Contains(s.text, "tostring(") || strings.Contains(s.text, "EXPIRE'") {
 			t.Errorf("kind %d: %d bytes", kind, len(s.text))

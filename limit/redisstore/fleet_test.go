@@ -237,6 +237,7 @@ func TestQuotaOverNodes(t *testing.T) {
 // lost, requests are doubled and connections are cut: what holds without faults
 // holds with them, but for the local shares while a breaker is open.
 func TestQuotaThroughFaults(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, 3, server, unhurried, hotRoom)
 	stop := make(chan struct{})
@@ -275,6 +276,7 @@ func TestQuotaThroughFaults(t *testing.T) {
 // go on by their shares, nothing bursts when it is back, and each decision is
 // answered in time.
 func TestQuotaThroughOutage(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, 3, server, unhurried, hotRoom)
 	var outage sync.WaitGroup
@@ -338,6 +340,7 @@ func TestHangIsBounded(t *testing.T) {
 // TestNodeKilledWithLeases lets one of three nodes vanish with what it holds:
 // the others get all of the rate.
 func TestNodeKilledWithLeases(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, 3, server, unhurried, hotRoom)
 	var death sync.WaitGroup
@@ -359,6 +362,7 @@ func TestNodeKilledWithLeases(t *testing.T) {
 // TestUserOverNodes is CASES 9: a user's allowance is one, on however many nodes
 // the sessions are, and costs nothing per message while they are on one.
 func TestUserOverNodes(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, 3, server, unhurried, `  - {name: user, action: danmaku, scope: user, rate: 1, per: 1h, burst: 30, cluster: true}
 `)
@@ -384,6 +388,7 @@ func TestUserOverNodes(t *testing.T) {
 // TestNothingIsLeft gives everything back at the end and finds the whole bucket
 // there for the next.
 func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, 1, server, unhurried, `  - {name: room, action: danmaku, scope: room, rate: 1, per: 1h, burst: 1000, cluster: true}
 `)

@@ -19,6 +19,7 @@ const shippedUser = `  - {name: join-user, action: join, scope: user, rate: 1, p
 
 // The node where a user was is killed, with all that it has claimed: the user joins elsewhere at once, and has no more joins for it.
 func TestJoinAfterKill(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, 2, server, unhurried, shippedUser)
 	for range 4 {
@@ -39,6 +40,7 @@ func TestJoinAfterKill(t *testing.T) {
 
 // A crowd that joins and says nothing costs a call each at most and no key but the joins'.
 func TestJoinsAreFew(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := newFleet(t, 1, server, unhurried, shippedUser)
 	m := f.nodes[0]

@@ -17,6 +17,7 @@ import (
 // key that lives for ever. The server keeps every write on disk, so that a kill
 // between two writes of one call would show.
 func TestNoKeyWithoutTTL(t *testing.T) {
+	t.Parallel()
 	const workers, calls, rounds = 4, 10_000, 20
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "no")
 	proxy := redistest.NewProxy(t, server.Addr)

@@ -13,6 +13,7 @@ import (
 // within a second, and no longer within two of its writing again. The deadlines
 // here are a busy machine's.
 func TestReadsButDoesNotWrite(t *testing.T) {
+	t.Parallel()
 	for name, fault := range map[string]struct{ on, off []any }{
 		"replicas short":  {[]any{"CONFIG", "SET", "min-replicas-to-write", "1"}, []any{"CONFIG", "SET", "min-replicas-to-write", "0"}},
 		"memory full":     {[]any{"CONFIG", "SET", "maxmemory", "1"}, []any{"CONFIG", "SET", "maxmemory", "0"}},

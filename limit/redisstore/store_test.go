@@ -62,6 +62,7 @@ func eventually(t testing.TB, within time.Duration, what string, ok func(context
 }
 
 func TestDo(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s := open(t, server.URL())
 	if r := do(t, s, draw("{a}", "n#1", 1, 60)); r.Granted != 60 || r.Left != 40 || r.Wait != 0 {
@@ -88,6 +89,7 @@ func TestDo(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s := open(t, server.URL())
 	if err := errors.Join(s.Close(), s.Close()); err != nil {
@@ -105,6 +107,7 @@ func TestClose(t *testing.T) {
 // TestScriptFlush forgets the scripts again and again under load: every call is
 // answered, and each grant is counted once.
 func TestScriptFlush(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s := open(t, server.URL())
 	granted := make([]int64, 4)
@@ -142,6 +145,7 @@ func TestScriptFlush(t *testing.T) {
 // TestHang shows that each call returns with its context while the server takes
 // requests and answers none, and that the store is whole afterwards.
 func TestHang(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr)
 	s := open(t, proxy.URL())
@@ -166,6 +170,7 @@ func TestHang(t *testing.T) {
 // TestCancelled shows that Do returns when its context is cancelled, not only
 // when a deadline passes.
 func TestCancelled(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr)
 	s := open(t, proxy.URL())
@@ -183,6 +188,7 @@ func TestCancelled(t *testing.T) {
 // TestRestart kills the server: calls fail, then it is back, empty, and shows
 // another life.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s := open(t, server.URL())
 	do(t, s, draw("{a}", "n#1", 1, 100))
@@ -210,6 +216,7 @@ func TestRestart(t *testing.T) {
 // TestReplyLost is CASES 27: what a call gave back exists once, however often
 // its reply is lost and it is told again, and what it was granted likewise.
 func TestReplyLost(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr)
 	s := open(t, proxy.URL())
@@ -238,6 +245,7 @@ func TestReplyLost(t *testing.T) {
 // then at the new master: served within 5 s, though every open connection goes to
 // the old one.
 func TestReadOnly(t *testing.T) {
+	t.Parallel()
 	master := redistest.Start(t)
 	replica := master.Replica(t)
 	proxy := redistest.NewProxy(t, master.Addr)
@@ -271,6 +279,7 @@ func TestReadOnly(t *testing.T) {
 // TestPromoted shows that a replica that never heard of some grants learns of
 // them from their owner's next call.
 func TestPromoted(t *testing.T) {
+	t.Parallel()
 	master := redistest.Start(t)
 	s := open(t, master.URL())
 	do(t, s, draw("{a}", "n#1", 1, 10))
@@ -295,6 +304,7 @@ func TestPromoted(t *testing.T) {
 
 // TestNotOurs shows that a key of another kind is an error, not a grant.
 func TestNotOurs(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s := open(t, server.URL())
 	server.Do("LPUSH", "{a}", "x")
@@ -308,6 +318,7 @@ func TestNotOurs(t *testing.T) {
 }
 
 func TestPasswordStaysSecret(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, "--requirepass", "s3cr3t")
 	s := open(t, "redis://:wr0ng@"+server.Addr)
 	c := draw("{a}", "n#1", 1, 1)
