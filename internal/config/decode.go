@@ -19,15 +19,25 @@ import (
 func decode(p, v any) error {
 	switch p := p.(type) {
 	case *string:
-		return decodeString(p, v)
+		s, ok := scalar(v)
+		*p = s
+		if !ok {
+			return errors.New("one value")
+		}
+		return nil
 	case *bool:
-		return decodeBool(p, v)
+		return parse(p, v, strconv.ParseBool, "true or false")
 	case *int:
-		return decodeInt(p, v)
+		return parse(p, v, strconv.Atoi, "a whole number")
 	case *time.Duration:
-		return decodeDuration(p, v)
+		return parse(p, v, time.ParseDuration, "a duration with its unit, such as 10s or 250ms")
 	case *[]string:
-		return decodeList(p, v)
+		list, ok := scalars(v)
+		*p = list
+		if !ok {
+			return errors.New("a list of values, in flags and environment with commas between")
+		}
+		return nil
 	case *[]netip.Prefix:
 		return decodePrefixes(p, v)
 	case *[]protocol.CatalogueGift:
@@ -36,51 +46,13 @@ func decode(p, v any) error {
 	panic(fmt.Sprintf("config: no decoder for %T", p))
 }
 
-func decodeString(p *string, v any) error {
-	s, ok := scalar(v)
-	if !ok {
-		return fmt.Errorf("one value")
-	}
-	*p = s
-	return nil
-}
-
-func decodeBool(p *bool, v any) error {
+func parse[T any](p *T, v any, read func(string) (T, error), allowed string) error {
 	s, _ := scalar(v)
-	b, err := strconv.ParseBool(s)
+	got, err := read(s)
 	if err != nil {
-		return fmt.Errorf("true or false")
+		return errors.New(allowed)
 	}
-	*p = b
-	return nil
-}
-
-func decodeInt(p *int, v any) error {
-	s, _ := scalar(v)
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		return fmt.Errorf("a whole number")
-	}
-	*p = n
-	return nil
-}
-
-func decodeDuration(p *time.Duration, v any) error {
-	s, _ := scalar(v)
-	d, err := time.ParseDuration(s)
-	if err != nil {
-		return fmt.Errorf("a duration with its unit, such as 10s or 250ms")
-	}
-	*p = d
-	return nil
-}
-
-func decodeList(p *[]string, v any) error {
-	list, ok := scalars(v)
-	if !ok {
-		return fmt.Errorf("a list of values, in flags and environment with commas between")
-	}
-	*p = list
+	*p = got
 	return nil
 }
 

@@ -12,8 +12,6 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/knadh/koanf/maps"
-	"github.com/knadh/koanf/v2"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -24,7 +22,7 @@ var ErrHelp = flag.ErrHelp
 // them names. A subcommand may define flags of its own in extra, which is nil otherwise. The error is [ErrHelp], or
 // [Faults] with everything that is wrong.
 func Load(args, environ []string, extra func(*flag.FlagSet)) (Config, error) {
-	l := loader{k: koanf.New("."), source: map[string]string{}}
+	l := loader{values: map[string]any{}, source: map[string]string{}}
 	flags, err := l.flags(args, extra)
 	if err != nil {
 		return Config{}, err
@@ -53,30 +51,19 @@ var formerly = map[string]string{"gifts": "gifts.catalogue"}
 var gone = map[string]string{"auth.guest_gifts": "nothing: gifts.authority says who may give, and open lets guests too"}
 
 type loader struct {
-	k      *koanf.Koanf
-	source map[string]string // by key: where the value in force was written
+	values map[string]any    // by key: what is in force
+	source map[string]string // by key: where that was written
 	faults Faults
 }
 
 // layer lays one source's values over what is there.
 func (l *loader) layer(flat map[string]any, source func(Setting) string) {
-	if err := l.k.Load(values(flat), nil); err != nil {
-		panic("config: koanf refused a plain map: " + err.Error()) // only a parser can make it fail
-	}
 	for _, s := range Settings() {
-		if _, ok := flat[s.Key]; ok {
-			l.source[s.Key] = source(s)
+		if v, ok := flat[s.Key]; ok {
+			l.values[s.Key], l.source[s.Key] = v, source(s)
 		}
 	}
 }
-
-// values is a koanf.Provider over a flat map.
-type values map[string]any
-
-func (v values) ReadBytes() ([]byte, error)    { return nil, errors.ErrUnsupported }
-func (v values) Read() (map[string]any, error) { return maps.Unflatten(v, "."), nil }
-
-var _ koanf.Provider = values(nil)
 
 func defaults() map[string]any {
 	out := map[string]any{}
@@ -204,17 +191,33 @@ func (l *loader) file(name string) map[string]any {
 			}
 		}
 	}
-	flat, _ := maps.Flatten(tree, nil, ".")
+	flat := map[string]any{}
+	flatten(flat, "", tree)
 	for key, v := range flat {
 		if known[key] {
 			continue
 		}
-		if !emptySection(key, v, names) {
+		section := v == nil && slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, key+".") })
+		if !section { // with nothing written under it
 			l.unknown(key, names, "in "+name)
 		}
-		delete(flat, key)
 	}
 	return flat
+}
+
+// flatten writes a tree's leaves by their paths; a branch without any is a leaf.
+func flatten(flat map[string]any, path string, tree map[string]any) {
+	for key, v := range tree {
+		branch, _ := v.(map[string]any)
+		if len(branch) > 0 {
+			flatten(flat, path+key+".", branch)
+			continue
+		}
+		if branch != nil {
+			v = nil
+		}
+		flat[path+key] = v
+	}
 }
 
 // The bounds of the file, as those of a set of limits; the reader itself ends aliases that unfold to too much, and nesting.
@@ -242,13 +245,6 @@ func readFile(name string) ([]byte, error) {
 	return raw, nil
 }
 
-// emptySection reports whether key is a level above known keys with nothing written under it.
-func emptySection(key string, v any, names []string) bool {
-	m, isMap := v.(map[string]any)
-	return (v == nil || isMap && len(m) == 0) &&
-		slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, key+".") })
-}
-
 // unknown records a key that no row knows, with the row it was most likely meant to be.
 func (l *loader) unknown(key string, names []string, source string) {
 	f := Fault{Path: key, Source: source, Allowed: "a known key", Received: "an unknown one"}
@@ -270,7 +266,7 @@ func (l *loader) decode() (Config, error) {
 	var c Config
 	bad := map[string]bool{}
 	for _, s := range Settings() {
-		v := l.k.Get(s.Key)
+		v := l.values[s.Key]
 		if err := decode(s.into(&c), v); err != nil {
 			bad[s.Key] = true
 			l.faults = append(l.faults, Fault{Path: s.Key, Source: l.source[s.Key], Allowed: err.Error(), Received: s.show(v)})

@@ -1,13 +1,156 @@
 package config
 
 import (
+	"net/netip"
 	"strings"
+	"time"
 
 	"liveroom/internal/hook"
+	"liveroom/protocol"
 )
 
 // EnvPrefix begins every environment variable of the server.
 const EnvPrefix = "LIVEROOM_"
+
+// NATSEmbedded is the value of nats that starts a server inside this process.
+const NATSEmbedded = "embedded"
+
+// Where the limit rules come from.
+const (
+	SourceFile    = "file"    // limits.file alone; the API refuses changes
+	SourceCluster = "cluster" // the nodes' common store; limits.file only seeds it
+)
+
+// Whether frames are deflated for the clients that can inflate them.
+const (
+	CompressionOff  = "off"  // never
+	CompressionAuto = "auto" // in rooms that are large enough for it to pay
+	CompressionOn   = "on"   // in all rooms
+)
+
+// Who pays for gifts.
+const (
+	GiftsByBackend = "backend" // the platform, which sends them over the HTTP API
+	GiftsByHook    = "hook"    // the platform, which is asked before a socket's is stored
+	GiftsOpen      = "open"    // nobody
+)
+
+// When the addresses printed at start carry tokens.
+const (
+	PrintAuto   = "auto" // on a terminal
+	PrintAlways = "always"
+	PrintNever  = "never"
+)
+
+// Config is everything an operator can set. [Settings] documents each field: unit, default and meaning.
+type Config struct {
+	Addr           string
+	AdminAddr      string
+	PublicURL      string
+	NodeID         string
+	DataDir        string
+	NATS           []string
+	NATSFiles      NATSFiles
+	Redis          string
+	RedisCA        string
+	TLS            TLS
+	Auth           Auth
+	Origins        []string
+	AdminHosts     []string
+	TrustedProxies []netip.Prefix
+	ProxyProtocol  bool
+	Rooms          Rooms
+	Gifts          Gifts
+	Hooks          Hooks
+	Limits         Limits
+	Sessions       Sessions
+	Compression    string
+	DrainTimeout   time.Duration
+	PrintTokens    string
+	Log            Log
+}
+
+// TLS names the files of the main listener's certificate.
+type TLS struct {
+	Cert string
+	Key  string
+}
+
+// NATSFiles names the files that prove this node to the NATS servers, and them to it.
+type NATSFiles struct {
+	Creds string
+	CA    string
+	Cert  string
+	Key   string
+}
+
+// Auth says who may come in.
+type Auth struct {
+	Secret   string
+	JWKSURL  string
+	Issuer   string        // what tokens must say in iss; "": anything
+	Audience string        // the same of aud
+	Leeway   time.Duration // of the clock of who signs
+	Guests   bool
+}
+
+// Gifts says what gifts there are, and who pays for them.
+type Gifts struct {
+	Authority string
+	Catalogue []protocol.CatalogueGift
+
+	chosen bool // somebody wrote the authority
+}
+
+// Chosen reports whether somebody wrote the authority, so that it is not only the default.
+func (g Gifts) Chosen() bool { return g.chosen }
+
+// Hooks says where and how the platform is asked.
+type Hooks struct {
+	Secrets  []string
+	Plain    string
+	CA       string
+	InFlight int
+	Waiting  int
+	Gift     Hook
+}
+
+// Hook is one address of the platform.
+type Hook struct {
+	URL     string
+	Timeout time.Duration
+}
+
+// Rooms bounds what rooms there may be and what is said in them.
+type Rooms struct {
+	AutoCreate    bool
+	CreateRate    int
+	Max           int
+	Idle          time.Duration
+	Tick          time.Duration
+	TextGraphemes int
+}
+
+// Limits says where the limit rules come from.
+type Limits struct {
+	File   string
+	Source string
+}
+
+// Sessions bounds the sockets of this node.
+type Sessions struct {
+	Max          int
+	MaxMemory    int // MiB
+	Heartbeat    time.Duration
+	HelloTimeout time.Duration
+	WriteTimeout time.Duration
+}
+
+// Log says what the server writes to standard error.
+type Log struct {
+	Level  string
+	Format string
+}
 
 // Setting is one row of the table.
 type Setting struct {
@@ -17,7 +160,8 @@ type Setting struct {
 	Doc     string // what it decides, one sentence or two
 	Secret  bool   // the value is never shown
 
-	into func(*Config) any // pointer to the field
+	into  func(*Config) any // pointer to the field
+	check check             // nil: whatever can be read is allowed, as far as this row alone goes
 }
 
 // Flag is the name of the setting's flag, without the dash.
@@ -31,17 +175,17 @@ func (s Setting) Env() string {
 // Settings returns the table, in the order of the documentation.
 func Settings() []Setting {
 	return []Setting{
-		{Key: "addr", Unit: "host:port", Default: ":8080", into: func(c *Config) any { return &c.Addr },
+		{Key: "addr", Unit: "host:port", Default: ":8080", into: func(c *Config) any { return &c.Addr }, check: address,
 			Doc: "Where viewers connect: pages, API and sockets. Port 0 takes a free one."},
-		{Key: "admin_addr", Unit: "host:port", Default: "127.0.0.1:8081", into: func(c *Config) any { return &c.AdminAddr },
+		{Key: "admin_addr", Unit: "host:port", Default: "127.0.0.1:8081", into: func(c *Config) any { return &c.AdminAddr }, check: address,
 			Doc: "Where operators connect: admin page, API, metrics, health, pprof. Keep it off the internet; it speaks plain HTTP."},
 		{Key: "admin_hosts", Unit: "list of names", Default: "", into: func(c *Config) any { return &c.AdminHosts },
 			Doc: "Names by which operators reach admin_addr, besides localhost, IP addresses and the name in admin_addr. Another Host is refused, health and metrics excepted where admin_addr is not on loopback."},
-		{Key: "public_url", Unit: "URL", Default: "", into: func(c *Config) any { return &c.PublicURL },
+		{Key: "public_url", Unit: "URL", Default: "", into: func(c *Config) any { return &c.PublicURL }, check: webPage,
 			Doc: "How viewers reach this server: its origin counts as the server's own, and it is printed at start. Empty: the Host of each request counts, and addr is printed. Set it behind a proxy that rewrites Host."},
-		{Key: "node_id", Unit: "identifier", Default: "", into: func(c *Config) any { return &c.NodeID },
+		{Key: "node_id", Unit: "identifier", Default: "", into: func(c *Config) any { return &c.NodeID }, check: identifier,
 			Doc: "This node's name among its peers, A-Z a-z 0-9 _ -. Empty: the host's name, with several nodes also the port of addr."},
-		{Key: "data_dir", Unit: "directory", Default: "data", into: func(c *Config) any { return &c.DataDir },
+		{Key: "data_dir", Unit: "directory", Default: "data", into: func(c *Config) any { return &c.DataDir }, check: directory,
 			Doc: "Where gifts, likes, room settings and the generated secret are kept. Created when missing."},
 		{Key: "nats", Unit: "embedded or list of URLs", Default: NATSEmbedded, into: func(c *Config) any { return &c.NATS }, Secret: true,
 			Doc: "The NATS servers between nodes, nats:// or tls://, JetStream on; embedded runs one inside this process. A second node needs redis."},
@@ -69,7 +213,7 @@ func Settings() []Setting {
 			Doc: "What a token must say in iss, guests' excepted. Empty: anything. Name it where one provider signs for many products."},
 		{Key: "auth.audience", Unit: "text", Default: "", into: func(c *Config) any { return &c.Auth.Audience },
 			Doc: "What a token must say in aud, alone or among others, guests' excepted. Empty: anything."},
-		{Key: "auth.leeway", Unit: "duration", Default: "2s", into: func(c *Config) any { return &c.Auth.Leeway },
+		{Key: "auth.leeway", Unit: "duration", Default: "2s", into: func(c *Config) any { return &c.Auth.Leeway }, check: between(time.Second, 5*time.Minute),
 			Doc: "How far the clock of who signs tokens may be off: a token is good for so long before nbf and after exp. 1s to 5m."},
 		{Key: "auth.guests", Unit: "true or false", Default: "true", into: func(c *Config) any { return &c.Auth.Guests },
 			Doc: "Whether a viewer without a token comes in as a guest."},
@@ -81,57 +225,57 @@ func Settings() []Setting {
 			Doc: "Whether connections of trusted_proxies to addr begin with a PROXY protocol header, version 2, which says who they are of. One without it is cut, one from elsewhere is believed nothing."},
 		{Key: "rooms.auto_create", Unit: "true or false", Default: "true", into: func(c *Config) any { return &c.Rooms.AutoCreate },
 			Doc: "Whether joining an unknown room creates it. Off: only PUT /api/v1/rooms/{room} does."},
-		{Key: "rooms.create_rate", Unit: "rooms per second", Default: "5", into: func(c *Config) any { return &c.Rooms.CreateRate },
+		{Key: "rooms.create_rate", Unit: "rooms per second", Default: "5", into: func(c *Config) any { return &c.Rooms.CreateRate }, check: between(0, 100_000),
 			Doc: "How fast one network (/24, /48) may create rooms by joining them, after 40 seconds' worth at once. 0: unbounded."},
-		{Key: "rooms.max", Unit: "number", Default: "10000", into: func(c *Config) any { return &c.Rooms.Max },
+		{Key: "rooms.max", Unit: "number", Default: "10000", into: func(c *Config) any { return &c.Rooms.Max }, check: between(1, 1_000_000),
 			Doc: "Live rooms this node holds at most."},
-		{Key: "rooms.idle", Unit: "duration", Default: "1m", into: func(c *Config) any { return &c.Rooms.Idle },
+		{Key: "rooms.idle", Unit: "duration", Default: "1m", into: func(c *Config) any { return &c.Rooms.Idle }, check: between(time.Second, 24*time.Hour),
 			Doc: "How long an empty room stays in memory."},
-		{Key: "rooms.tick", Unit: "duration", Default: "25ms", into: func(c *Config) any { return &c.Rooms.Tick },
+		{Key: "rooms.tick", Unit: "duration", Default: "25ms", into: func(c *Config) any { return &c.Rooms.Tick }, check: between(time.Millisecond, time.Second),
 			Doc: "How long a room gathers messages for one frame. The first after a quiet tick leaves at once."},
-		{Key: "rooms.text_graphemes", Unit: "characters", Default: "100", into: func(c *Config) any { return &c.Rooms.TextGraphemes },
+		{Key: "rooms.text_graphemes", Unit: "characters", Default: "100", into: func(c *Config) any { return &c.Rooms.TextGraphemes }, check: between(1, 500),
 			Doc: "Longest danmaku, in grapheme clusters; 1 KiB in any case."},
-		{Key: "gifts.authority", Unit: "backend, hook or open", Default: GiftsByBackend, into: func(c *Config) any { return &c.Gifts.Authority },
+		{Key: "gifts.authority", Unit: "backend, hook or open", Default: GiftsByBackend, into: func(c *Config) any { return &c.Gifts.Authority }, check: oneOf(GiftsByBackend, GiftsByHook, GiftsOpen),
 			Doc: "Who pays for gifts. backend: they come by the HTTP API with a service token, and a socket's is refused. hook: a user's socket may send them, and hooks.gift is asked first. open: anybody's may, guests too, and nothing is charged: for a demonstration."},
 		{Key: "gifts.catalogue", Unit: "list of gifts", Default: defaultGifts, into: func(c *Config) any { return &c.Gifts.Catalogue },
 			Doc: "The catalogue: id, name, names.en, names.zh, price, icon. A gift outside it is not_found. Its former name, gifts, counts too."},
 		{Key: "hooks.secrets", Unit: "list of secrets", Default: "", into: func(c *Config) any { return &c.Hooks.Secrets }, Secret: true,
 			Doc: "What calls of the platform are signed by (Standard Webhooks), each whsec_ and the base64 of 24 to 64 random bytes. Several while they are changed: each call is signed by all."},
-		{Key: "hooks.plain_http", Unit: "never, loopback or private", Default: hook.PlainLoopback, into: func(c *Config) any { return &c.Hooks.Plain },
+		{Key: "hooks.plain_http", Unit: "never, loopback or private", Default: hook.PlainLoopback, into: func(c *Config) any { return &c.Hooks.Plain }, check: oneOf(hook.PlainNever, hook.PlainLoopback, hook.PlainPrivate),
 			Doc: "Where hooks may go over plain HTTP: to this machine, or to private addresses too. Anywhere else only by HTTPS."},
 		{Key: "hooks.ca", Unit: "file", Default: "", into: func(c *Config) any { return &c.Hooks.CA },
 			Doc: "Certificates that the hooks' servers are checked against, PEM. Empty: the system's."},
-		{Key: "hooks.in_flight", Unit: "number", Default: "64", into: func(c *Config) any { return &c.Hooks.InFlight },
+		{Key: "hooks.in_flight", Unit: "number", Default: "64", into: func(c *Config) any { return &c.Hooks.InFlight }, check: between(1, 10_000),
 			Doc: "Calls of one hook that this node has under way at most."},
-		{Key: "hooks.waiting", Unit: "number", Default: "256", into: func(c *Config) any { return &c.Hooks.Waiting },
+		{Key: "hooks.waiting", Unit: "number", Default: "256", into: func(c *Config) any { return &c.Hooks.Waiting }, check: between(0, 100_000),
 			Doc: "Calls of one hook that wait for one of these places at most; more are not made."},
 		{Key: "hooks.gift.url", Unit: "URL", Default: "", into: func(c *Config) any { return &c.Hooks.Gift.URL }, Secret: true,
 			Doc: "What is asked whether a socket's gift is paid for, and told what became of it (docs/integrate.md). Needed where gifts.authority is hook."},
-		{Key: "hooks.gift.timeout", Unit: "duration", Default: "1500ms", into: func(c *Config) any { return &c.Hooks.Gift.Timeout },
+		{Key: "hooks.gift.timeout", Unit: "duration", Default: "1500ms", into: func(c *Config) any { return &c.Hooks.Gift.Timeout }, check: between(50*time.Millisecond, 2*time.Second),
 			Doc: "How long the platform may take for one answer, tries and waiting included. 50ms to 2s; then the gift is refused, and what was reserved is given back."},
 		{Key: "limits.file", Unit: "file", Default: "", into: func(c *Config) any { return &c.Limits.File },
 			Doc: "Limit rules, YAML. Empty: the rules that ship."},
-		{Key: "limits.source", Unit: "cluster or file", Default: SourceCluster, into: func(c *Config) any { return &c.Limits.Source },
+		{Key: "limits.source", Unit: "cluster or file", Default: SourceCluster, into: func(c *Config) any { return &c.Limits.Source }, check: oneOf(SourceFile, SourceCluster),
 			Doc: "Who owns the rules: cluster (the store; limits.file only seeds an empty one), or file (read again when it changes; the API refuses changes)."},
-		{Key: "sessions.max", Unit: "number", Default: "100000", into: func(c *Config) any { return &c.Sessions.Max },
+		{Key: "sessions.max", Unit: "number", Default: "100000", into: func(c *Config) any { return &c.Sessions.Max }, check: between(1, 10_000_000),
 			Doc: "Sockets this node holds at most; more are told to come back (4003)."},
-		{Key: "sessions.max_memory", Unit: "MiB", Default: "0", into: func(c *Config) any { return &c.Sessions.MaxMemory },
+		{Key: "sessions.max_memory", Unit: "MiB", Default: "0", into: func(c *Config) any { return &c.Sessions.MaxMemory }, check: between(0, 1<<30),
 			Doc: "Memory this process should stay below; from three quarters of it on new sockets are told to come back (4003). 0: GOMEMLIMIT, else nine tenths of the container's limit, else unbounded."},
-		{Key: "sessions.heartbeat", Unit: "duration", Default: "25s", into: func(c *Config) any { return &c.Sessions.Heartbeat },
+		{Key: "sessions.heartbeat", Unit: "duration", Default: "25s", into: func(c *Config) any { return &c.Sessions.Heartbeat }, check: between(time.Second, 10*time.Minute),
 			Doc: "Time between protocol pings; a socket that misses two is gone."},
-		{Key: "sessions.hello_timeout", Unit: "duration", Default: "8s", into: func(c *Config) any { return &c.Sessions.HelloTimeout },
+		{Key: "sessions.hello_timeout", Unit: "duration", Default: "8s", into: func(c *Config) any { return &c.Sessions.HelloTimeout }, check: between(100*time.Millisecond, time.Minute),
 			Doc: "How long a new socket may take to say hello."},
-		{Key: "sessions.write_timeout", Unit: "duration", Default: "10s", into: func(c *Config) any { return &c.Sessions.WriteTimeout },
+		{Key: "sessions.write_timeout", Unit: "duration", Default: "10s", into: func(c *Config) any { return &c.Sessions.WriteTimeout }, check: between(100*time.Millisecond, time.Minute),
 			Doc: "How long a viewer may accept no byte before it is cut off as slow."},
-		{Key: "compression", Unit: "off, auto or on", Default: CompressionAuto, into: func(c *Config) any { return &c.Compression },
+		{Key: "compression", Unit: "off, auto or on", Default: CompressionAuto, into: func(c *Config) any { return &c.Compression }, check: oneOf(CompressionOff, CompressionAuto, CompressionOn),
 			Doc: "permessage-deflate, one deflated frame for all viewers of a room. auto: where 16 viewers or more take it; a busy room then gathers up to 100ms for a frame. on: the same from the first viewer."},
-		{Key: "drain_timeout", Unit: "duration", Default: "10s", into: func(c *Config) any { return &c.DrainTimeout },
+		{Key: "drain_timeout", Unit: "duration", Default: "10s", into: func(c *Config) any { return &c.DrainTimeout }, check: between(0, 10*time.Minute),
 			Doc: "Over how long sockets are sent away after SIGTERM."},
-		{Key: "print_tokens", Unit: "auto, always or never", Default: PrintAuto, into: func(c *Config) any { return &c.PrintTokens },
+		{Key: "print_tokens", Unit: "auto, always or never", Default: PrintAuto, into: func(c *Config) any { return &c.PrintTokens }, check: oneOf(PrintAuto, PrintAlways, PrintNever),
 			Doc: "Whether the addresses printed at start carry a host's and an admin's token, good for 12 hours; auto: on a terminal only."},
-		{Key: "log.level", Unit: "debug, info, warn or error", Default: "info", into: func(c *Config) any { return &c.Log.Level },
+		{Key: "log.level", Unit: "debug, info, warn or error", Default: "info", into: func(c *Config) any { return &c.Log.Level }, check: oneOf("debug", "info", "warn", "error"),
 			Doc: "The least important lines to write to standard error."},
-		{Key: "log.format", Unit: "json or text", Default: "json", into: func(c *Config) any { return &c.Log.Format },
+		{Key: "log.format", Unit: "json or text", Default: "json", into: func(c *Config) any { return &c.Log.Format }, check: oneOf("json", "text"),
 			Doc: "How log lines look."},
 	}
 }

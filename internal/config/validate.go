@@ -17,17 +17,60 @@ import (
 // below that.
 const MinSecretBytes = 16
 
+// check finds out what is wrong with a field, given by its pointer: it returns what would be allowed, "" when it is.
+type check func(field any) (allowed string)
+
+func between[T int | time.Duration](least, most T) check {
+	return func(field any) string {
+		if n := *field.(*T); n < least || n > most {
+			return fmt.Sprintf("%v to %v", least, most)
+		}
+		return ""
+	}
+}
+
+// text is a check of a string that is to be ok.
+func text(allowed string, ok func(string) bool) check {
+	return func(field any) string {
+		if ok(*field.(*string)) {
+			return ""
+		}
+		return allowed
+	}
+}
+
+func oneOf(words ...string) check {
+	return text("one of "+strings.Join(words, ", "), func(s string) bool { return slices.Contains(words, s) })
+}
+
+var (
+	address = text("host:port, such as :8080 or 127.0.0.1:0", func(s string) bool {
+		_, port, err := net.SplitHostPort(s)
+		if err == nil {
+			_, err = strconv.ParseUint(port, 10, 16)
+		}
+		return err == nil
+	})
+	webPage    = text("a URL that begins with http:// or https://", func(s string) bool { return s == "" || isURL(s, "http", "https") })
+	identifier = text("1 to 64 of A-Z a-z 0-9 _ -", func(s string) bool { return s == "" || protocol.ValidRoom(s) })
+	directory  = text("a directory", func(s string) bool { return s != "" })
+)
+
+func isURL(s string, schemes ...string) bool {
+	u, err := url.Parse(s)
+	return err == nil && u.Host != "" && slices.Contains(schemes, u.Scheme)
+}
+
 // Validate returns everything wrong with c that can be told without opening anything.
 func (c Config) Validate() Faults {
 	v := validator{}
-	v.address("addr", c.Addr)
-	v.address("admin_addr", c.AdminAddr)
-	v.optionalURL("public_url", c.PublicURL, "http", "https")
-	if c.NodeID != "" && !protocol.ValidRoom(c.NodeID) {
-		v.add("node_id", "1 to 64 of A-Z a-z 0-9 _ -", quote(c.NodeID))
-	}
-	if c.DataDir == "" {
-		v.add("data_dir", "a directory", "nothing")
+	for _, s := range Settings() {
+		if s.check == nil {
+			continue
+		}
+		if allowed := s.check(s.into(&c)); allowed != "" {
+			v.add(s.Key, allowed, received(s.into(&c)))
+		}
 	}
 	v.nats(c)
 	v.redis(c)
@@ -41,48 +84,32 @@ func (c Config) Validate() Faults {
 	}
 	v.gifts(c.Gifts)
 	v.hooks(c.Hooks, c.Gifts.Authority)
-	v.numbers(c)
 	if c.ProxyProtocol && len(c.TrustedProxies) == 0 {
 		v.add("trusted_proxies", "the proxies that send PROXY protocol headers, since proxy_protocol is on", "nothing")
 	}
-	v.oneOf("limits.source", c.Limits.Source, SourceFile, SourceCluster)
-	v.oneOf("compression", c.Compression, CompressionOff, CompressionAuto, CompressionOn)
-	v.oneOf("print_tokens", c.PrintTokens, PrintAuto, PrintAlways, PrintNever)
-	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
-	v.oneOf("log.format", c.Log.Format, "json", "text")
 	return v.faults
+}
+
+// received shows a field's value.
+func received(field any) string {
+	switch p := field.(type) {
+	case *int:
+		return strconv.Itoa(*p)
+	case *time.Duration:
+		return p.String()
+	case *string:
+		if *p == "" {
+			return "nothing"
+		}
+		return quote(*p)
+	}
+	return ""
 }
 
 type validator struct{ faults Faults }
 
 func (v *validator) add(path, allowed, received string) {
 	v.faults = append(v.faults, Fault{Path: path, Allowed: allowed, Received: received})
-}
-
-func (v *validator) oneOf(path, got string, allowed ...string) {
-	if !slices.Contains(allowed, got) {
-		v.add(path, "one of "+strings.Join(allowed, ", "), quote(got))
-	}
-}
-
-func (v *validator) address(path, s string) {
-	_, port, err := net.SplitHostPort(s)
-	if err == nil {
-		_, err = strconv.ParseUint(port, 10, 16)
-	}
-	if err != nil {
-		v.add(path, "host:port, such as :8080 or 127.0.0.1:0", quote(s))
-	}
-}
-
-func (v *validator) optionalURL(path, s string, schemes ...string) {
-	if s == "" {
-		return
-	}
-	u, err := url.Parse(s)
-	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) {
-		v.add(path, "a URL that begins with "+strings.Join(schemes, ":// or ")+"://", quote(s))
-	}
 }
 
 // nats checks how this node reaches the others. Whether it is alone there, and so may do without redis, shows at start.
@@ -105,22 +132,26 @@ func (v *validator) nats(c Config) {
 // redis checks the form of the address; the store itself reads the rest.
 func (v *validator) redis(c Config) {
 	if scheme, _, ok := strings.Cut(c.Redis, "://"); ok {
-		v.oneOf("redis", scheme+"://", "redis://", "rediss://", "redis+sentinel://", "rediss+sentinel://", "redis+cluster://", "rediss+cluster://", "unix://")
+		allowed := oneOf("redis://", "rediss://", "redis+sentinel://", "rediss+sentinel://", "redis+cluster://", "rediss+cluster://", "unix://")
+		if scheme += "://"; allowed(&scheme) != "" {
+			v.add("redis", allowed(&scheme), quote(scheme))
+		}
 	}
 	if c.RedisCA != "" && !strings.HasPrefix(c.Redis, "rediss") {
 		v.add("redis_ca", "nothing, unless redis begins with rediss", "a file")
 	}
 }
 
-// secretURL is [validator.optionalURL] for a URL that may hold a password, which is not shown.
+// secretURL checks a URL that may hold a password, which is not shown.
 func (v *validator) secretURL(path, s string, schemes ...string) {
-	u, err := url.Parse(s)
-	switch {
-	case err != nil || u.Host == "":
-		v.add(path, "a URL that begins with "+strings.Join(schemes, ":// or ")+"://", "one that can't be read and is not shown")
-	case !slices.Contains(schemes, u.Scheme):
-		v.add(path, "a URL that begins with "+strings.Join(schemes, ":// or ")+"://", quote((&url.URL{Scheme: u.Scheme, User: u.User, Host: u.Host}).Redacted()))
+	if isURL(s, schemes...) {
+		return
 	}
+	shown := "one that can't be read and is not shown"
+	if u, err := url.Parse(s); err == nil && u.Host != "" {
+		shown = quote((&url.URL{Scheme: u.Scheme, User: u.User, Host: u.Host}).Redacted())
+	}
+	v.add(path, "a URL that begins with "+strings.Join(schemes, ":// or ")+"://", shown)
 }
 
 // pair checks that a certificate comes with its key.
@@ -158,15 +189,11 @@ func (v *validator) origins(list []string) {
 
 // hooks checks what can be told of the platform's addresses without asking them.
 func (v *validator) hooks(h Hooks, authority string) {
-	v.oneOf("hooks.plain_http", h.Plain, hook.PlainNever, hook.PlainLoopback, hook.PlainPrivate)
 	for i, s := range h.Secrets {
 		if _, err := hook.ParseSecret(s); err != nil {
 			v.add(fmt.Sprintf("hooks.secrets[%d]", i), hook.SecretForm, "one that is not shown")
 		}
 	}
-	v.count("hooks.in_flight", h.InFlight, 1, 10_000)
-	v.count("hooks.waiting", h.Waiting, 0, 100_000)
-	v.duration("hooks.gift.timeout", h.Gift.Timeout, 50*time.Millisecond, 2*time.Second)
 	if h.Gift.URL == "" {
 		if authority == GiftsByHook {
 			v.add("hooks.gift.url", "a URL, since gifts.authority is hook", "nothing")
@@ -182,7 +209,6 @@ func (v *validator) hooks(h Hooks, authority string) {
 }
 
 func (v *validator) gifts(c Gifts) {
-	v.oneOf("gifts.authority", c.Authority, GiftsByBackend, GiftsByHook, GiftsOpen)
 	seen := map[string]bool{}
 	for i, g := range c.Catalogue {
 		at := fmt.Sprintf("gifts.catalogue[%d].", i)
@@ -209,29 +235,26 @@ func (v *validator) gifts(c Gifts) {
 	}
 }
 
-func (v *validator) numbers(c Config) {
-	v.count("rooms.create_rate", c.Rooms.CreateRate, 0, 100_000)
-	v.count("rooms.max", c.Rooms.Max, 1, 1_000_000)
-	v.count("rooms.text_graphemes", c.Rooms.TextGraphemes, 1, 500)
-	v.count("sessions.max", c.Sessions.Max, 1, 10_000_000)
-	v.count("sessions.max_memory", c.Sessions.MaxMemory, 0, 1<<30)
-	v.duration("rooms.idle", c.Rooms.Idle, time.Second, 24*time.Hour)
-	v.duration("rooms.tick", c.Rooms.Tick, time.Millisecond, time.Second)
-	v.duration("sessions.heartbeat", c.Sessions.Heartbeat, time.Second, 10*time.Minute)
-	v.duration("sessions.hello_timeout", c.Sessions.HelloTimeout, 100*time.Millisecond, time.Minute)
-	v.duration("sessions.write_timeout", c.Sessions.WriteTimeout, 100*time.Millisecond, time.Minute)
-	v.duration("auth.leeway", c.Auth.Leeway, time.Second, 5*time.Minute)
-	v.duration("drain_timeout", c.DrainTimeout, 0, 10*time.Minute)
+// Enabled reports whether the main listener speaks TLS.
+func (t TLS) Enabled() bool { return t.Cert != "" }
+
+// Embedded reports whether NATS runs inside this process.
+func (c Config) Embedded() bool { return len(c.NATS) == 1 && c.NATS[0] == NATSEmbedded }
+
+// origin is the origin of a page's URL as browsers write it: small letters, and no port that the scheme has anyway.
+func origin(u *url.URL) string {
+	host := strings.TrimSuffix(u.Host, map[string]string{"https": ":443", "http": ":80"}[u.Scheme])
+	return u.Scheme + "://" + strings.ToLower(host)
 }
 
-func (v *validator) count(path string, n, least, most int) {
-	if n < least || n > most {
-		v.add(path, fmt.Sprintf("%d to %d", least, most), strconv.Itoa(n))
+// AllowedOrigins are the web origins whose pages may open sockets, call the API and load the client: those of origins, and
+// that of public_url.
+func (c Config) AllowedOrigins() []string {
+	var out []string
+	for _, s := range append([]string{c.PublicURL}, c.Origins...) {
+		if u, err := url.Parse(s); err == nil && u.Host != "" {
+			out = append(out, origin(u))
+		}
 	}
-}
-
-func (v *validator) duration(path string, d, least, most time.Duration) {
-	if d < least || d > most {
-		v.add(path, fmt.Sprintf("%v to %v", least, most), d.String())
-	}
+	return out
 }
