@@ -2,7 +2,9 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -13,6 +15,67 @@ import (
 
 // lang is the language of an answer's msg.
 func lang(r *http.Request) protocol.Lang { return protocol.ParseLang(r.Header.Get("Accept-Language")) }
+
+// handler answers a call: with an [protocol.Ack], whose code is the status, with a [reply], with anything else in JSON, or, having
+// written the answer itself, with nil. Its error becomes the refusal.
+type handler func(w http.ResponseWriter, r *http.Request, c call) (any, error)
+
+// reply is an answer with a status of its own.
+type reply struct {
+	status int
+	body   any
+}
+
+// storeError is an error of a store that, unless it wraps one that is known, did not answer.
+type storeError struct{ error }
+
+// Unwrap returns what the store said.
+func (e storeError) Unwrap() error { return e.error }
+
+// storeRetry is the wait told when a store does not answer.
+const storeRetry = time.Second
+
+// respond writes what a handler returned.
+func (a *API) respond(w http.ResponseWriter, r *http.Request, body any, err error) {
+	if err != nil {
+		a.refuse(w, r, err)
+		return
+	}
+	switch body := body.(type) {
+	case nil:
+	case protocol.Ack:
+		a.answer(w, r, body)
+	case reply:
+		a.write(w, r, body)
+	default:
+		a.write(w, r, reply{http.StatusOK, body})
+	}
+}
+
+// refuse turns an error into the response. What is not known to be the caller's fault, or a store's, is "internal", with the detail
+// in the log.
+func (a *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	var known *protocol.Error
+	var away storeError
+	switch body, limits := rulesRefusal(err); {
+	case errors.As(err, &known):
+	case limits:
+		body.Msg = unchanged[lang(r)] + err.Error()
+		a.write(w, r, reply{body.Code, body})
+		return
+	case errors.As(err, &away):
+		a.logged(w, r, slog.LevelWarn, err)
+		known = &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(storeRetry)}
+	default:
+		a.logged(w, r, slog.LevelError, err)
+		known = &protocol.Error{Reason: protocol.ReasonInternal}
+	}
+	a.answer(w, r, protocol.Refuse("", known))
+}
+
+func (a *API) logged(w http.ResponseWriter, r *http.Request, level slog.Level, err error) {
+	a.cfg.Log.Log(r.Context(), level, "request failed", "request", w.Header().Get(requestIDHeader), "route", r.Pattern, "room", r.PathValue("room"), "err", err)
+}
 
 // answer writes an ack as the response: its code is the status.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, ack protocol.Ack) {
@@ -30,11 +93,6 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, ack protocol.Ack) {
 	_, _ = w.Write(append(protocol.AppendAnswer(nil, ack, lang(r)), '\n')) // the client went away: nobody is left to tell
 }
 
-// refuse writes err as the response.
-func (a *API) refuse(w http.ResponseWriter, r *http.Request, err *protocol.Error) {
-	a.answer(w, r, protocol.Refuse("", err))
-}
-
 // limitHeaders tells when to come back, and by which rule. Retry-After is whole seconds, rounded up, so that waiting it
 // out is always enough.
 func (a *API) limitHeaders(h http.Header, ack protocol.Ack) {
@@ -49,7 +107,7 @@ func (a *API) limitHeaders(h http.Header, ack protocol.Ack) {
 		h.Set("Retry-After", "1")
 	}
 	if err.Rule != "" {
-		limit.SetHeaders(h, limit.Decision{Verdict: limit.Reject, Rule: err.Rule, RetryAfter: err.RetryAfter}, a.gate.Rules())
+		limit.SetHeaders(h, limit.Decision{Verdict: limit.Reject, Rule: err.Rule, RetryAfter: err.RetryAfter}, a.cfg.Gate.Rules())
 		return
 	}
 	// Slow mode and repeated text are rules of the room, not of a bucket: one message per wait.
@@ -63,24 +121,14 @@ func wholeSeconds(d time.Duration) int64 {
 	return max(1, int64((d+time.Second-1)/time.Second))
 }
 
-// write sends v as the response.
-func (a *API) write(w http.ResponseWriter, r *http.Request, v any) {
-	a.writeStatus(w, r, http.StatusOK, v)
-}
-
-func (a *API) writeStatus(w http.ResponseWriter, r *http.Request, status int, v any) {
-	b, err := json.Marshal(v)
+// write sends a reply in JSON.
+func (a *API) write(w http.ResponseWriter, r *http.Request, v reply) {
+	b, err := json.Marshal(v.body)
 	if err != nil {
-		a.fail(w, r, "encode", err)
+		a.refuse(w, r, fmt.Errorf("encode: %w", err))
 		return
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.WriteHeader(status)
+	w.WriteHeader(v.status)
 	_, _ = w.Write(append(b, '\n')) // the client went away: nobody is left to tell
-}
-
-// fail answers "internal" and keeps the detail for the log.
-func (a *API) fail(w http.ResponseWriter, r *http.Request, what string, err error) {
-	a.log.Error("request failed", "request", w.Header().Get(requestIDHeader), "route", r.Pattern, "doing", what, "err", err)
-	a.refuse(w, r, &protocol.Error{Reason: protocol.ReasonInternal})
 }

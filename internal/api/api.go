@@ -57,27 +57,9 @@ type Networks func(now limit.Instant, addr netip.Addr) (both []*limit.Subject, r
 
 // API answers HTTP calls.
 type API struct {
-	// Fixed after construction.
-	hub        *room.Hub
-	ledger     Ledger
-	audit      Audit
-	revoker    Revoker
-	tokens     Tokens
-	gate       *limit.Gate
-	clientAddr func(*http.Request) netip.Addr
-	create     func(netip.Addr) *protocol.Error
-	origins    []string
-	guests     bool
-	book       *rulebook.Book
-	changes    Changes
-	recent     func() recent.Traffic
-	networks   Networks
-	nodes      Nodes
-	log        *slog.Logger
-
+	cfg     Config // fixed after construction
 	listing listing
-
-	keys *limit.Table[string] // by the token's user
+	keys    *limit.Table[string] // by the token's user
 }
 
 // maxCallers bounds the tokens' users that are remembered at a time; each is forgotten once its buckets are full again.
@@ -85,19 +67,13 @@ const maxCallers = 100_000
 
 // New returns an API over c.
 func New(c Config) *API {
-	a := &API{
-		hub: c.Hub, ledger: c.Ledger, audit: c.Audit, revoker: c.Revoker, tokens: c.Tokens, gate: c.Gate, clientAddr: c.ClientAddr, create: c.Create,
-		origins: c.Origins, guests: c.Guests, book: c.Book, changes: c.Changes, recent: c.Recent, networks: c.Networks, nodes: c.Nodes, log: c.Log,
-		listing: listing{turn: make(chan struct{}, 1)},
-		keys:    limit.NewTable[string](limit.ScopeKey, maxCallers),
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if a.log == nil {
-		a.log = slog.New(slog.DiscardHandler)
+	if c.Create == nil {
+		c.Create = func(netip.Addr) *protocol.Error { return nil }
 	}
-	if a.create == nil {
-		a.create = func(netip.Addr) *protocol.Error { return nil }
-	}
-	return a
+	return &API{cfg: c, listing: listing{turn: make(chan struct{}, 1)}, keys: limit.NewTable[string](limit.ScopeKey, maxCallers)}
 }
 
 // fullRetry is the wait told when every place for a caller is taken by a live one.
@@ -109,22 +85,27 @@ func (a *API) spend(r *http.Request, c caller, rt route) (done func(), refused *
 	if rt.spared(c) {
 		return func() {}, nil
 	}
-	now := a.gate.Now()
+	now := a.cfg.Gate.Now()
 	q := limit.Request{
-		Action: limit.API, Route: rt.name(), Role: string(c.Role), User: c.User, Key: c.User, Room: r.PathValue("room"), Addr: a.clientAddr(r),
+		Action: limit.API, Route: rt.name(), Role: string(c.Role), User: c.User, Key: c.User, Room: r.PathValue("room"), Addr: a.cfg.ClientAddr(r),
 	}
-	all, release, ok := a.payers(now, c, q.Addr)
-	if !ok {
-		return func() {}, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(fullRetry)}
+	key, addr := "", q.Addr
+	if c.known { // who has a good token pays for no address
+		key, addr = c.User, netip.Addr{}
 	}
-	d := a.gate.Decide(now, &q, all...)
+	all, release, refused := a.acquire(now, key, addr)
+	if refused != nil {
+		release()
+		return func() {}, refused
+	}
+	d := a.cfg.Gate.Decide(now, &q, all...)
 	if d.Verdict == limit.Reject {
 		release()
 		err := admit.Error(protocol.ReasonRateLimited, d)
 		return func() {}, err
 	}
 	done = func() {
-		a.gate.Release(now, &q, all...)
+		a.cfg.Gate.Release(now, &q, all...)
 		release()
 	}
 	if d.Verdict != limit.Allow { // no call of this API has a smaller form
@@ -145,14 +126,25 @@ func pace(ctx context.Context, d time.Duration) {
 	}
 }
 
-// payers returns who pays for a call: a token's own bucket, or those of the address that a passer-by comes from.
-func (a *API) payers(now limit.Instant, c caller, addr netip.Addr) (all []*limit.Subject, release func(), ok bool) {
-	if !c.known {
-		return a.networks(now, addr)
+// acquire returns the buckets that no room or user owns, of an API client's key and of an address and its network, and how to give them
+// back. release is never nil.
+func (a *API) acquire(now limit.Instant, key string, addr netip.Addr) (subjects []*limit.Subject, release func(), refused *protocol.Error) {
+	full := &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(fullRetry)}
+	release = func() {}
+	if key != "" {
+		e, ok := a.keys.Acquire(now, key)
+		if !ok {
+			return nil, release, full
+		}
+		subjects, release = append(subjects, &e.Subject), func() { a.keys.Release(e) }
 	}
-	e, ok := a.keys.Acquire(now, c.User)
-	if !ok {
-		return nil, func() {}, false
+	if addr.IsValid() {
+		both, done, ok := a.cfg.Networks(now, addr)
+		if !ok {
+			return nil, release, full
+		}
+		first := release
+		subjects, release = append(subjects, both...), func() { done(); first() }
 	}
-	return []*limit.Subject{&e.Subject}, func() { a.keys.Release(e) }, true
+	return subjects, release, nil
 }

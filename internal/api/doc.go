@@ -6,6 +6,10 @@
 //
 // Concurrency: an [API] is immutable after construction and safe for concurrent use; it starts no goroutine.
 //
+// Files: routes.go (the calls, and who may make them), around.go (what is around each), request.go and answer.go (what is read and
+// written; every handler returns its answer or its error), api.go (what a call costs), then the calls: rooms.go, speak.go,
+// ledger.go, nodes.go, rules.go, quota.go, revoke.go.
+//
 // What it does not do: it holds no state of a room and decides no limit itself. Calls that a later version will have
 // are not registered; they answer 404.
 package api

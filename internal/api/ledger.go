@@ -1,11 +1,13 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 
 	"liveroom/protocol"
+	"liveroom/room"
 )
 
 // giftPage is a page of the ledger. Ledger names it: a seq says nothing in another one.
@@ -14,46 +16,86 @@ type giftPage struct {
 	Gifts  []json.RawMessage `json:"gifts"`
 }
 
-func (a *API) listGifts(w http.ResponseWriter, r *http.Request, c call) {
-	after, limit, ok := a.page(w, r, "after")
-	if !ok {
-		return
+func (a *API) listGifts(_ http.ResponseWriter, r *http.Request, c call) (any, error) {
+	after, limit, err := page(r, "after", maxListed, defaultListed)
+	if err != nil {
+		return nil, err
 	}
-	out := giftPage{Ledger: a.ledger.LedgerID()}
+	out := giftPage{Ledger: a.cfg.Ledger.LedgerID()}
 	of := r.URL.Query().Get("ledger")
-	stored, fault := a.ledger.Gifts(r.Context(), c.room, after, limit)
+	stored, fault := a.cfg.Ledger.Gifts(r.Context(), c.room, after, limit)
 	end := after
 	if fault == nil && (len(stored) == 0 && after > 0 || otherLedger(of, out.Ledger)) {
-		end, fault = a.ledger.GiftsEnd(r.Context(), c.room)
+		end, fault = a.cfg.Ledger.GiftsEnd(r.Context(), c.room)
 	}
 	switch {
 	case fault != nil:
-		a.log.Warn("gifts not read", "room", c.room, "err", fault)
-		a.refuse(w, r, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: ledgerRetry})
+		return nil, storeError{fmt.Errorf("read gifts: %w", fault)}
 	case otherLedger(of, out.Ledger):
-		a.strayed(w, r, out.Ledger, end, fmt.Sprintf("the ledger is %s, not %.64q", out.Ledger, of))
+		return strayed(out.Ledger, end, fmt.Sprintf("the ledger is %s, not %.64q", out.Ledger, of)), nil
 	case end < after && (end > 0 || of == ""): // of a ledger known to be the same, all may have aged out
-		a.strayed(w, r, out.Ledger, end, fmt.Sprintf("after=%d is beyond the room's last gift, seq %d", after, end))
-	default:
-		out.Gifts = make([]json.RawMessage, len(stored))
-		for i, g := range stored {
-			out.Gifts[i] = protocol.AppendStoredGift(nil, g)
-		}
-		a.write(w, r, out)
+		return strayed(out.Ledger, end, fmt.Sprintf("after=%d is beyond the room's last gift, seq %d", after, end)), nil
 	}
+	out.Gifts = make([]json.RawMessage, len(stored))
+	for i, g := range stored {
+		out.Gifts[i] = protocol.AppendStoredGift(nil, g)
+	}
+	return out, nil
 }
 
 // otherLedger reports whether a reader's ledger is known to be another than the one in use.
 func otherLedger(readers, inUse string) bool { return readers != "" && inUse != "" && readers != inUse }
 
 // strayed tells a reader whose place is in no part of this ledger where that ends, for it to start over.
-func (a *API) strayed(w http.ResponseWriter, r *http.Request, ledger string, end uint64, why string) {
+func strayed(ledger string, end uint64, why string) reply {
 	const code = protocol.Conflict
-	a.writeStatus(w, r, int(code), struct {
+	return reply{int(code), struct {
 		Code   protocol.Code   `json:"code"`
 		Reason protocol.Reason `json:"reason"`
 		Msg    string          `json:"msg"`
 		Ledger string          `json:"ledger,omitempty"`
 		Last   uint64          `json:"last_seq"`
-	}{code, protocol.ReasonConflict, why + ": start over with after=0", ledger, end})
+	}{code, protocol.ReasonConflict, why + ": start over with after=0", ledger, end}}
+}
+
+// Audit reads who decided what about rooms.
+type Audit interface {
+	// AuditOf returns at most limit (1 to 1000) entries of the room older than the one numbered before (0: from the
+	// newest), newest first.
+	AuditOf(ctx context.Context, room string, before uint64, limit int) ([]Audited, error)
+}
+
+// Audited is a kept [room.AuditEntry].
+type Audited struct {
+	Seq   uint64
+	Entry []byte
+}
+
+// decided is an entry with its number.
+type decided struct {
+	Seq uint64 `json:"seq"`
+	room.AuditEntry
+}
+
+func (a *API) listAudit(_ http.ResponseWriter, r *http.Request, c call) (any, error) {
+	before, limit, err := page(r, "before", maxListed, defaultListed)
+	if err != nil {
+		return nil, err
+	}
+	kept, fault := a.cfg.Audit.AuditOf(r.Context(), c.room, before, limit)
+	if fault != nil {
+		return nil, storeError{fmt.Errorf("read the audit: %w", fault)}
+	}
+	out := struct {
+		Entries []decided `json:"entries"`
+	}{Entries: make([]decided, 0, len(kept))}
+	for _, k := range kept {
+		d := decided{Seq: k.Seq}
+		if err := json.Unmarshal(k.Entry, &d.AuditEntry); err != nil {
+			a.cfg.Log.Warn("an entry of the audit can't be read", "room", c.room, "err", err)
+			continue
+		}
+		out.Entries = append(out.Entries, d)
+	}
+	return out, nil
 }

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"net/http"
 	"slices"
 	"time"
 
+	"liveroom/internal/recent"
 	"liveroom/room"
 )
 
@@ -29,14 +31,31 @@ func (a *API) Tell(question Question, about string) ([]byte, error) {
 	case AskRooms:
 		return json.Marshal(a.roomsHere())
 	case AskTraffic:
-		return json.Marshal(a.recent())
+		return json.Marshal(a.cfg.Recent())
 	}
 	var here roomHere
-	if r, ok := a.hub.Room(about); ok {
+	if r, ok := a.cfg.Hub.Room(about); ok {
 		info := r.Info()
 		here = roomHere{Rates: info.Rates.TenSeconds, Minute: info.Rates.Minute, Refusals: info.Refusals}
 	}
 	return json.Marshal(here)
+}
+
+// ask returns what the other nodes answer, as far as it can be read.
+func ask[T any](ctx context.Context, a *API, question Question, about string) []T {
+	if a.cfg.Nodes == nil {
+		return nil
+	}
+	var all []T
+	for _, answer := range a.cfg.Nodes(ctx, question, about) {
+		var there T
+		if err := json.Unmarshal(answer, &there); err != nil {
+			a.cfg.Log.Warn("another node's answer can't be read", "question", question, "about", about, "err", err)
+			continue
+		}
+		all = append(all, there)
+	}
+	return all
 }
 
 // roomHere is what the nodes of one room know each for itself.
@@ -48,7 +67,7 @@ type roomHere struct {
 
 // roomsHere lists this node's largest rooms.
 func (a *API) roomsHere() []listed {
-	rooms := a.hub.Rooms()
+	rooms := a.cfg.Hub.Rooms()
 	out := make([]listed, 0, min(len(rooms), maxListed))
 	for _, s := range rooms[:cap(out)] {
 		out = append(out, listed{s, a.ratesOf(s.ID)})
@@ -69,7 +88,7 @@ const listedFor = time.Second
 
 // everywhere returns the rooms of all nodes, those with most sessions first.
 func (a *API) everywhere(ctx context.Context) []listed {
-	if a.nodes == nil {
+	if a.cfg.Nodes == nil {
 		return a.roomsHere()
 	}
 	l := &a.listing
@@ -82,16 +101,7 @@ func (a *API) everywhere(ctx context.Context) []listed {
 	if time.Since(l.at) < listedFor {
 		return l.rooms
 	}
-	lists := [][]listed{a.roomsHere()}
-	for _, answer := range a.nodes(ctx, AskRooms, "") {
-		var rooms []listed
-		if err := json.Unmarshal(answer, &rooms); err != nil {
-			a.log.Warn("another node's rooms can't be read", "err", err)
-			continue
-		}
-		lists = append(lists, rooms)
-	}
-	l.rooms, l.at = joinRooms(lists), time.Now()
+	l.rooms, l.at = joinRooms(append([][]listed{a.roomsHere()}, ask[[]listed](ctx, a, AskRooms, "")...)), time.Now()
 	return l.rooms
 }
 
@@ -124,19 +134,23 @@ func joinRooms(lists [][]listed) []listed {
 
 // gather adds to a room's figures what the other nodes know of it.
 func (a *API) gather(ctx context.Context, info *room.Info) {
-	if a.nodes == nil {
-		return
-	}
-	for _, answer := range a.nodes(ctx, AskRoom, info.ID) {
-		var there roomHere
-		if err := json.Unmarshal(answer, &there); err != nil {
-			a.log.Warn("another node's view of a room can't be read", "room", info.ID, "err", err)
-			continue
-		}
+	for _, there := range ask[roomHere](ctx, a, AskRoom, info.ID) {
 		info.Rates.TenSeconds = info.Rates.TenSeconds.Plus(there.Rates)
 		info.Rates.Minute = info.Rates.Minute.Plus(there.Minute)
 		info.Refusals = append(info.Refusals, there.Refusals...)
 	}
 	slices.SortStableFunc(info.Refusals, func(a, b room.Refused) int { return cmp.Compare(a.AgeMS, b.AgeMS) })
 	info.Refusals = info.Refusals[:min(len(info.Refusals), room.MaxRefusals)]
+}
+
+// traffic is the answer of GET /limits/traffic.
+type traffic struct {
+	At int64 `json:"at"` // when the newest step was asked for, in Unix milliseconds of this node
+	recent.Traffic
+}
+
+// getTraffic tells what the limits of all nodes decided lately, and whom they refused most.
+func (a *API) getTraffic(_ http.ResponseWriter, r *http.Request, _ call) (any, error) {
+	all := append([]recent.Traffic{a.cfg.Recent()}, ask[recent.Traffic](r.Context(), a, AskTraffic, "")...)
+	return traffic{At: time.Now().UnixMilli(), Traffic: recent.Merge(all...)}, nil
 }

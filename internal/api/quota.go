@@ -79,31 +79,6 @@ func (q *asked) named(action limit.Action) *protocol.Error {
 	return nil
 }
 
-// acquire returns the subjects that no room or user owns, and how to give them back. release is never nil.
-func (a *API) acquire(now limit.Instant, q *asked, addr netip.Addr) (subjects []*limit.Subject, release func(), ok bool) {
-	var held []func()
-	release = func() {
-		for _, f := range held {
-			f()
-		}
-	}
-	if q.Key != "" {
-		e, found := a.keys.Acquire(now, q.Key)
-		if !found {
-			return nil, release, false
-		}
-		subjects, held = append(subjects, &e.Subject), append(held, func() { a.keys.Release(e) })
-	}
-	if addr.IsValid() {
-		both, done, found := a.networks(now, addr)
-		if !found {
-			return nil, release, false
-		}
-		subjects, held = append(subjects, both...), append(held, done)
-	}
-	return subjects, release, true
-}
-
 // decision is an answer of the limits.
 type decision struct {
 	Verdict   string `json:"verdict"` // allow or degrade
@@ -115,74 +90,70 @@ type decision struct {
 }
 
 // checkLimits spends from the quotas that the server itself uses, for another service.
-func (a *API) checkLimits(w http.ResponseWriter, r *http.Request, _ call) {
+func (a *API) checkLimits(w http.ResponseWriter, r *http.Request, _ call) (any, error) {
 	q := asked{Cost: 1}
 	if err := decode(w, r, &q); err != nil {
-		a.refuse(w, r, err)
-		return
+		return nil, err
 	}
 	req, err := q.request()
 	if err == nil {
 		err = q.named(req.Action)
 	}
 	if err != nil {
-		a.refuse(w, r, err)
-		return
+		return nil, err
 	}
-	now := a.gate.Now()
-	others, release, ok := a.acquire(now, &q, req.Addr)
+	now := a.cfg.Gate.Now()
+	others, release, err := a.acquire(now, q.Key, req.Addr)
 	defer release()
-	if !ok {
-		a.refuse(w, r, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(fullRetry)})
-		return
+	if err != nil {
+		return nil, err
 	}
 	var d limit.Decision
-	err = a.hub.Hold(r.Context(), q.Room, q.User, func() *protocol.Error { return a.create(req.Addr) }, func(own []*limit.Subject) {
+	err = a.cfg.Hub.Hold(r.Context(), q.Room, q.User, func() *protocol.Error { return a.cfg.Create(req.Addr) }, func(own []*limit.Subject) {
 		if req.Audience == 0 && q.Room != "" {
 			req.Audience = a.audience(q.Room)
 		}
-		decide := func(all []*limit.Subject) {
-			d = a.gate.Decide(now, &req, all...)
+		a.together(own, others, &req, func(all []*limit.Subject) {
+			d = a.cfg.Gate.Decide(now, &req, all...)
 			if req.Action.Lasts() && d.Verdict != limit.Reject { // nobody tells when what was asked for is gone
-				a.gate.Release(now, &req, all...)
+				a.cfg.Gate.Release(now, &req, all...)
 			}
-		}
-		if q.Room == "" || !req.Addr.IsValid() {
-			decide(sorted(own, others))
-			return
-		}
-		a.hub.Share(q.Room, req.Addr, func(s *limit.Subject) { decide(append(sorted(own, others), s)) })
+		})
 	})
 	switch {
 	case err != nil:
-		a.refuse(w, r, err)
+		return nil, err
 	case d.Verdict == limit.Reject:
-		limit.WriteRefusal(w, r, d, a.gate.Rules())
+		limit.WriteRefusal(w, r, d, a.cfg.Gate.Rules())
+		return nil, nil
 	case d.Verdict == limit.Invalid:
-		a.refuse(w, r, protocol.BadField("cost", "0 or more", strconv.FormatInt(q.Cost, 10)))
-	default:
-		limit.SetHeaders(w.Header(), d, a.gate.Rules())
-		out := decision{Verdict: d.Verdict.String(), Rule: d.Rule, Remaining: d.Remaining, Counted: d.Counted, DelayMS: d.Delay.Milliseconds()}
-		if d.Rule != "" {
-			out.Scope = d.Scope.String()
-		}
-		a.write(w, r, out)
+		return nil, protocol.BadField("cost", "0 or more", strconv.FormatInt(q.Cost, 10))
 	}
+	limit.SetHeaders(w.Header(), d, a.cfg.Gate.Rules())
+	out := decision{Verdict: d.Verdict.String(), Rule: d.Rule, Remaining: d.Remaining, Counted: d.Counted, DelayMS: d.Delay.Milliseconds()}
+	if d.Rule != "" {
+		out.Scope = d.Scope.String()
+	}
+	return out, nil
 }
 
 // audience is the room's sessions as its tiers see them.
 func (a *API) audience(room string) int {
-	if rm, ok := a.hub.Room(room); ok {
+	if rm, ok := a.cfg.Hub.Room(room); ok {
 		return rm.Online()
 	}
 	return 0
 }
 
-// sorted joins subjects in the order of their scopes.
-func sorted(a, b []*limit.Subject) []*limit.Subject {
-	all := append(slices.Clone(a), b...)
+// together calls f with subjects in the order of their scopes, the share of the address' network in the room included.
+func (a *API) together(own, others []*limit.Subject, req *limit.Request, f func([]*limit.Subject)) {
+	all := append(slices.Clone(own), others...)
 	slices.SortFunc(all, func(x, y *limit.Subject) int { return int(x.Scope) - int(y.Scope) })
-	return all
+	if req.Room == "" || !req.Addr.IsValid() {
+		f(all)
+		return
+	}
+	a.cfg.Hub.Share(req.Room, req.Addr, func(s *limit.Subject) { f(append(all, s)) })
 }
 
 // standing is a [limit.Standing] with its time in the unit of the wire.
@@ -207,34 +178,28 @@ func standingOf(s limit.Standing) standing {
 }
 
 // explainLimits tells which rules apply to a request and how full their buckets are on this node. It spends nothing.
-func (a *API) explainLimits(w http.ResponseWriter, r *http.Request, _ call) {
+func (a *API) explainLimits(_ http.ResponseWriter, r *http.Request, _ call) (any, error) {
 	q, req, err := a.askedOf(r)
 	if err != nil {
-		a.refuse(w, r, err)
-		return
+		return nil, err
 	}
-	now := a.gate.Now()
-	others, release, _ := a.acquire(now, &q, req.Addr)
+	now := a.cfg.Gate.Now()
+	others, release, _ := a.acquire(now, q.Key, req.Addr)
 	defer release()
-	subjects := a.hub.Subjects(q.Room, q.User)
+	subjects := a.cfg.Hub.Subjects(q.Room, q.User)
 	if req.Action == limit.Frame || slices.Contains(limit.Messages(), req.Action) {
 		subjects = append(subjects, &limit.Subject{Scope: limit.ScopeConn}) // like that of a new connection
 	}
 	out := struct {
 		Version uint64     `json:"version"`
 		Rules   []standing `json:"rules"`
-	}{a.book.Current().Version, []standing{}}
-	explain := func(all []*limit.Subject) {
-		for _, s := range a.gate.Explain(now, &req, all...) {
+	}{a.cfg.Book.Current().Version, []standing{}}
+	a.together(subjects, others, &req, func(all []*limit.Subject) {
+		for _, s := range a.cfg.Gate.Explain(now, &req, all...) {
 			out.Rules = append(out.Rules, standingOf(s))
 		}
-	}
-	if q.Room == "" || !req.Addr.IsValid() {
-		explain(sorted(subjects, others))
-	} else {
-		a.hub.Share(q.Room, req.Addr, func(s *limit.Subject) { explain(append(sorted(subjects, others), s)) })
-	}
-	a.write(w, r, out)
+	})
+	return out, nil
 }
 
 // askedOf reads a request from query parameters.
@@ -255,7 +220,7 @@ func (a *API) askedOf(r *http.Request) (asked, limit.Request, *protocol.Error) {
 
 // resetLimits fills every bucket of one subject on this node: of a user, of a user in a room, of a room, of an address
 // or of a key. Exactly the one that the most specific parameters name.
-func (a *API) resetLimits(w http.ResponseWriter, r *http.Request, c call) {
+func (a *API) resetLimits(w http.ResponseWriter, r *http.Request, c call) (any, error) {
 	v := r.URL.Query()
 	if v.Get("action") == "" {
 		v.Set("action", "api")
@@ -263,8 +228,7 @@ func (a *API) resetLimits(w http.ResponseWriter, r *http.Request, c call) {
 	}
 	q, req, err := a.askedOf(r)
 	if err != nil {
-		a.refuse(w, r, err)
-		return
+		return nil, err
 	}
 	named := 0
 	for _, given := range []bool{q.Room != "" || q.User != "", q.Addr != "", q.Key != ""} {
@@ -273,13 +237,12 @@ func (a *API) resetLimits(w http.ResponseWriter, r *http.Request, c call) {
 		}
 	}
 	if named != 1 {
-		a.refuse(w, r, &protocol.Error{Reason: protocol.ReasonBadRequest, Detail: "subject: allowed is one of user, user and room, room, addr, key; received " + strconv.Itoa(named)})
-		return
+		return nil, &protocol.Error{Reason: protocol.ReasonBadRequest, Detail: "subject: allowed is one of user, user and room, room, addr, key; received " + strconv.Itoa(named)}
 	}
-	others, release, _ := a.acquire(a.gate.Now(), &q, req.Addr)
+	others, release, _ := a.acquire(a.cfg.Gate.Now(), q.Key, req.Addr)
 	defer release()
 	subjects := others[:min(len(others), 1)] // an address without the network around it, which others share
-	switch own := a.hub.Subjects(q.Room, q.User); len(own) {
+	switch own := a.cfg.Hub.Subjects(q.Room, q.User); len(own) {
 	case 4: // user, user in the room, room, everything
 		subjects = own[1:2]
 	case 2: // user or room, everything
@@ -288,6 +251,7 @@ func (a *API) resetLimits(w http.ResponseWriter, r *http.Request, c call) {
 	for _, s := range subjects {
 		s.Reset()
 	}
-	a.log.Info("limits reset", "room", q.Room, "user", q.User, "by", c.User)
+	a.cfg.Log.Info("limits reset", "room", q.Room, "user", q.User, "by", c.User)
 	w.WriteHeader(http.StatusNoContent)
+	return nil, nil
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -48,26 +49,22 @@ func (b *revokeBody) name(tokens Tokens) (name, kind string, err *protocol.Error
 	return token.TokenName(who.ID), "token", nil
 }
 
-func (a *API) revoke(w http.ResponseWriter, r *http.Request, c call) {
+func (a *API) revoke(w http.ResponseWriter, r *http.Request, c call) (any, error) {
 	var b revokeBody
 	if err := decode(w, r, &b); err != nil {
-		a.refuse(w, r, err)
-		return
+		return nil, err
 	}
-	name, kind, err := b.name(a.tokens)
+	name, kind, err := b.name(a.cfg.Tokens)
 	if err != nil {
-		a.refuse(w, r, err)
-		return
+		return nil, err
 	}
 	now := time.Now()
-	if fault := a.revoker.Revoke(r.Context(), name, now); fault != nil {
-		a.log.Warn("not revoked", "err", fault)
-		a.refuse(w, r, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: ledgerRetry})
-		return
+	if fault := a.cfg.Revoker.Revoke(r.Context(), name, now); fault != nil {
+		return nil, storeError{fmt.Errorf("revoke: %w", fault)}
 	}
-	a.log.Info("revoked", "kind", kind, "user", b.User, "by", c.User)
-	a.write(w, r, struct {
+	a.cfg.Log.Info("revoked", "kind", kind, "user", b.User, "by", c.User)
+	return struct {
 		Revoked string `json:"revoked"`
 		Time    int64  `json:"time"`
-	}{kind, now.UnixMilli()})
+	}{kind, now.UnixMilli()}, nil
 }

@@ -1,10 +1,9 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,11 +17,10 @@ const (
 	maxListed     = 1000
 )
 
-func (a *API) listRooms(w http.ResponseWriter, r *http.Request, c call) {
+func (a *API) listRooms(_ http.ResponseWriter, r *http.Request, c call) (any, error) {
 	limit, err := number(r, "limit", 1, maxListed, defaultListed)
 	if err != nil {
-		a.refuse(w, r, err)
-		return
+		return nil, err
 	}
 	out := struct {
 		Rooms []listed `json:"rooms"`
@@ -36,11 +34,11 @@ func (a *API) listRooms(w http.ResponseWriter, r *http.Request, c call) {
 		}
 		out.Rooms = append(out.Rooms, room)
 	}
-	a.write(w, r, out)
+	return out, nil
 }
 
-func (a *API) getRoom(w http.ResponseWriter, r *http.Request, c call) {
-	a.withRoom(w, r, c, notCreated, func(*room.Room) *protocol.Error { return nil })
+func (a *API) getRoom(_ http.ResponseWriter, r *http.Request, c call) (any, error) {
+	return a.withRoom(r, c, notCreated, func(*room.Room) *protocol.Error { return nil })
 }
 
 // notCreated keeps a call that only looks from making a room.
@@ -55,13 +53,12 @@ type settings struct {
 	Closed     *bool   `json:"closed"`
 }
 
-func (a *API) putRoom(w http.ResponseWriter, r *http.Request, c call) {
+func (a *API) putRoom(w http.ResponseWriter, r *http.Request, c call) (any, error) {
 	var s settings
 	if err := decode(w, r, &s); err != nil {
-		a.refuse(w, r, err)
-		return
+		return nil, err
 	}
-	a.withRoom(w, r, c, nil, func(rm *room.Room) *protocol.Error {
+	return a.withRoom(r, c, nil, func(rm *room.Room) *protocol.Error {
 		if err := rm.MayModerate(room.Identity{User: c.User, Role: c.Role}); err != nil {
 			return err
 		}
@@ -106,10 +103,10 @@ func (s *settings) apply(r *http.Request, rm *room.Room) *protocol.Error {
 	return rm.SetTitle(r.Context(), title) // also without a title: a room that was PUT stays known
 }
 
-// withRoom answers with the room after f, as much of it as the caller may see.
-func (a *API) withRoom(w http.ResponseWriter, r *http.Request, c call, create func() *protocol.Error, f func(*room.Room) *protocol.Error) {
+// withRoom returns the room after f, as much of it as the caller may see.
+func (a *API) withRoom(r *http.Request, c call, create func() *protocol.Error, f func(*room.Room) *protocol.Error) (any, error) {
 	var info room.Info
-	err := a.hub.With(r.Context(), c.room, create, func(rm *room.Room) *protocol.Error {
+	err := a.cfg.Hub.With(r.Context(), c.room, create, func(rm *room.Room) *protocol.Error {
 		if err := f(rm); err != nil {
 			return err
 		}
@@ -118,38 +115,88 @@ func (a *API) withRoom(w http.ResponseWriter, r *http.Request, c call, create fu
 	})
 	switch {
 	case err != nil:
-		a.refuse(w, r, err)
+		return nil, err
 	case reads(c.caller, c.room):
 		a.gather(r.Context(), &info)
-		a.write(w, r, a.detail(info))
-	default:
-		a.write(w, r, seen{listed{info.Summary, shown(info.Rates.TenSeconds)}, info.SlowModeMS, info.Pinned})
+		return a.detail(info), nil
 	}
+	return seen{listed{info.Summary, shown(info.Rates.TenSeconds)}, info.SlowModeMS, info.Pinned}, nil
 }
 
-// number reads a query parameter as a whole number from least to most.
-func number(r *http.Request, name string, least, most, otherwise uint64) (uint64, *protocol.Error) {
-	text := r.URL.Query().Get(name)
-	if text == "" {
-		return otherwise, nil
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || n < least || n > most {
-		return 0, protocol.BadField(name, strconv.FormatUint(least, 10)+" to "+strconv.FormatUint(most, 10), text)
-	}
-	return n, nil
+// rates are what viewers may know of a room's pace: admitted per second, over the last ten seconds.
+type rates struct {
+	Danmaku float64 `json:"danmaku"`
+	Gift    float64 `json:"gift"`
+	Like    float64 `json:"like"`
 }
 
-// page reads where a page of a list begins and how long it is, and refuses what it can't read.
-func (a *API) page(w http.ResponseWriter, r *http.Request, cursor string) (from uint64, limit int, ok bool) {
-	from, err := number(r, cursor, 0, math.MaxInt64, 0)
-	most := uint64(0)
-	if err == nil {
-		most, err = number(r, "limit", 1, maxListed, defaultListed)
+func shown(r room.Rates) rates { return rates{r.Danmaku, r.Gift, r.Like} }
+
+// listed is a room in a list.
+type listed struct {
+	room.Summary
+	Rates rates `json:"rates"`
+}
+
+// seen is a room as anybody sees it.
+type seen struct {
+	listed
+	SlowModeMS int64           `json:"slow_mode_ms"`
+	Pinned     json.RawMessage `json:"pinned"`
+}
+
+// detailed is a room as those see it who read or moderate it.
+type detailed struct {
+	room.Info
+	Rates allRates `json:"rates"`
+	Quota []quota  `json:"quota"`
+}
+
+// allRates adds what was not admitted.
+type allRates struct {
+	rates
+	Degraded float64 `json:"degraded"`
+	Refused  float64 `json:"refused"`
+}
+
+// quota is one of the room's buckets, with the pace at which it fills.
+type quota struct {
+	room.Quota
+	PerSecond float64 `json:"per_second"`
+}
+
+func (a *API) detail(i room.Info) detailed {
+	r := i.Rates.TenSeconds
+	d := detailed{Info: i, Rates: allRates{shown(r), r.Degraded, r.Refused}, Quota: make([]quota, len(i.Quota))}
+	for n, q := range i.Quota {
+		d.Quota[n] = quota{q, a.perSecond(q)}
 	}
-	if err != nil {
-		a.refuse(w, r, err)
-		return 0, 0, false
+	return d
+}
+
+// perSecond is how fast a bucket fills at the size of audience that its burst belongs to.
+func (a *API) perSecond(q room.Quota) float64 {
+	rule, ok := a.cfg.Gate.Rules().Rule(q.Rule)
+	if !ok {
+		return 0
 	}
-	return from, int(most), true
+	l := rule.Limit
+	for _, tier := range rule.Tiers {
+		if l = tier.Limit; l.Burst == q.Burst {
+			break
+		}
+	}
+	per := time.Duration(l.Per)
+	if per == 0 {
+		per = time.Second
+	}
+	return float64(l.Rate) / per.Seconds()
+}
+
+func (a *API) ratesOf(id string) rates {
+	r, ok := a.cfg.Hub.Room(id)
+	if !ok {
+		return rates{}
+	}
+	return shown(r.Rates())
 }

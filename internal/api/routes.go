@@ -15,7 +15,7 @@ type route struct {
 	method  string
 	pattern string // below Prefix, with {room} where the call is about one
 	may     permission
-	handle  func(w http.ResponseWriter, r *http.Request, c call)
+	handle  handler
 }
 
 // name is what rules call the route, "" where there is none.
@@ -109,7 +109,8 @@ func (a *API) guard(rt route) http.Handler {
 			a.refuse(w, r, err)
 			return
 		}
-		rt.handle(w, r, c)
+		body, fault := rt.handle(w, r, c)
+		a.respond(w, r, body, fault)
 	})
 }
 

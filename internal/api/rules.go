@@ -34,15 +34,15 @@ type rulesDraft struct {
 	rules []limit.Rule
 }
 
-func (a *API) getRules(w http.ResponseWriter, r *http.Request, _ call) {
-	set := a.book.Current()
+func (a *API) getRules(w http.ResponseWriter, r *http.Request, _ call) (any, error) {
+	set := a.cfg.Book.Current()
 	tag := etag(set.Version)
 	w.Header().Set("ETag", tag)
 	if noneMatch(r.Header.Get("If-None-Match"), tag) {
 		w.WriteHeader(http.StatusNotModified)
-		return
+		return nil, nil
 	}
-	a.write(w, r, set)
+	return set, nil
 }
 
 // etag renders a version as a strong entity tag (RFC 9110, section 8.8.3).
@@ -73,34 +73,29 @@ func ifMatch(r *http.Request) (uint64, error) {
 	return 0, protocol.BadField("If-Match", `the ETag of the rules that the change was made on, such as "v7"`, tag)
 }
 
-func (a *API) putRules(w http.ResponseWriter, r *http.Request, c call) {
+func (a *API) putRules(w http.ResponseWriter, r *http.Request, c call) (any, error) {
 	override, fault := truth(r, "override")
 	if fault != nil {
-		a.refuse(w, r, fault)
-		return
+		return nil, fault
 	}
 	if r.Header.Get("If-Match") == "" {
 		err := protocol.BadField("If-Match", "the ETag of the rules that the change was made on", "")
-		a.answer(w, r, protocol.Ack{Code: http.StatusPreconditionRequired, Err: err}) // RFC 6585, section 3
-		return
+		return protocol.Ack{Code: http.StatusPreconditionRequired, Err: err}, nil // RFC 6585, section 3
 	}
 	version, err := ifMatch(r)
 	if err != nil {
-		a.refuseRules(w, r, err)
-		return
+		return nil, err
 	}
 	draft, err := readRules(w, r)
 	if err != nil {
-		a.refuseRules(w, r, err)
-		return
+		return nil, err
 	}
-	set, err := a.book.Publish(r.Context(), rulebook.Draft{Rules: draft.rules, Author: c.User, Note: draft.note, Override: override}, version)
+	set, err := a.cfg.Book.Publish(r.Context(), rulebook.Draft{Rules: draft.rules, Author: c.User, Note: draft.note, Override: override}, version)
 	if err != nil {
-		a.refuseRules(w, r, err)
-		return
+		return nil, storeError{err}
 	}
 	w.Header().Set("ETag", etag(set.Version))
-	a.write(w, r, set)
+	return set, nil
 }
 
 // readRules reads a set in JSON or, with a content type that says so, in YAML.
@@ -166,8 +161,8 @@ func (n *NeedsOverride) Error() string { return strings.Join(n.Reasons, "; ") }
 // Unwrap makes it an [rulebook.ErrNeedsOverride].
 func (n *NeedsOverride) Unwrap() error { return rulebook.ErrNeedsOverride }
 
-// rulesRefusal is the body of a refused change: what every refusal has, and what its author needs to mend it.
-type rulesRefusal struct {
+// unchangedRules is the body of a refused change: what every refusal has, and what its author needs to mend it.
+type unchangedRules struct {
 	Code          int           `json:"code"`
 	Reason        string        `json:"reason"`
 	Msg           string        `json:"msg"`
@@ -180,18 +175,14 @@ type rulesRefusal struct {
 // unchanged begins the sentence of a refused change.
 var unchanged = map[protocol.Lang]string{protocol.English: "The limits stay as they are: ", protocol.Chinese: "限流规则没有更改："}
 
-// refuseRules turns the book's errors into answers.
-func (a *API) refuseRules(w http.ResponseWriter, r *http.Request, err error) {
+// rulesRefusal turns an error about a set of limits into the body that says so; ok tells whether it is one.
+func rulesRefusal(err error) (body unchangedRules, ok bool) {
 	var (
-		fault  *protocol.Error
 		faults limit.Faults
 		needs  *NeedsOverride
 	)
-	body := rulesRefusal{Code: http.StatusConflict, Reason: string(protocol.ReasonConflict)}
+	body = unchangedRules{Code: http.StatusConflict, Reason: string(protocol.ReasonConflict)}
 	switch {
-	case errors.As(err, &fault):
-		a.refuse(w, r, fault)
-		return
 	case errors.As(err, &faults):
 		body.Code, body.Reason, body.Faults = http.StatusBadRequest, string(protocol.ReasonBadRequest), faults
 	case errors.As(err, &needs):
@@ -204,106 +195,72 @@ func (a *API) refuseRules(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, rulebook.ErrNotFound):
 		body.Code, body.Reason = http.StatusNotFound, string(protocol.ReasonNotFound)
 	default:
-		a.log.Error("limits could not be changed", "request", w.Header().Get(requestIDHeader), "err", err)
-		a.refuse(w, r, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(fullRetry)})
-		return
+		return body, false
 	}
-	body.Msg = unchanged[lang(r)] + err.Error()
-	a.writeStatus(w, r, body.Code, body)
+	return body, true
 }
 
-func (a *API) listVersions(w http.ResponseWriter, r *http.Request, _ call) {
-	before, err := number(r, "before", 1, 1<<62, 0)
+func (a *API) listVersions(w http.ResponseWriter, r *http.Request, _ call) (any, error) {
+	before, most, err := page(r, "before", 200, 20)
 	if err != nil {
-		a.refuse(w, r, err)
-		return
+		return nil, err
 	}
-	most, err := number(r, "limit", 1, 200, 20)
-	if err != nil {
-		a.refuse(w, r, err)
-		return
-	}
-	sets, failed := a.book.History(r.Context(), before, int(most))
+	sets, failed := a.cfg.Book.History(r.Context(), before, most)
 	if failed != nil {
-		a.refuseRules(w, r, failed)
-		return
+		return nil, storeError{failed}
 	}
-	a.write(w, r, struct {
+	return struct {
 		Versions []*rulebook.Set `json:"versions"`
-	}{sets})
+	}{sets}, nil
 }
 
-func (a *API) rollback(w http.ResponseWriter, r *http.Request, c call) {
+func (a *API) rollback(w http.ResponseWriter, r *http.Request, c call) (any, error) {
 	var b struct {
 		Version uint64 `json:"version"`
 		Note    string `json:"note"`
 	}
 	if err := decode(w, r, &b); err != nil {
-		a.refuse(w, r, err)
-		return
+		return nil, err
 	}
 	if b.Version == 0 {
-		a.refuse(w, r, protocol.BadField("version", "a version of the history", ""))
-		return
+		return nil, protocol.BadField("version", "a version of the history", "")
 	}
 	if err := checkNote(b.Note); err != nil {
-		a.refuse(w, r, err)
-		return
+		return nil, err
 	}
 	on := uint64(0) // whatever is in force
 	if r.Header.Get("If-Match") != "" {
 		version, err := ifMatch(r)
 		if err != nil {
-			a.refuseRules(w, r, err)
-			return
+			return nil, err
 		}
 		on = version
 	}
-	set, failed := a.book.Rollback(r.Context(), b.Version, on, c.User, b.Note)
+	set, failed := a.cfg.Book.Rollback(r.Context(), b.Version, on, c.User, b.Note)
 	if failed != nil {
-		a.refuseRules(w, r, failed)
-		return
+		return nil, storeError{failed}
 	}
 	w.Header().Set("ETag", etag(set.Version))
-	a.write(w, r, set)
+	return set, nil
 }
 
-func (a *API) previewRules(w http.ResponseWriter, r *http.Request, _ call) {
+func (a *API) previewRules(w http.ResponseWriter, r *http.Request, _ call) (any, error) {
 	draft, err := readRules(w, r)
 	if err != nil {
-		a.refuseRules(w, r, err)
-		return
+		return nil, err
 	}
-	proposed, err := a.book.Examine(draft.rules)
+	proposed, err := a.cfg.Book.Examine(draft.rules)
 	if err != nil {
-		a.refuseRules(w, r, err)
-		return
+		return nil, err
 	}
-	report, err := a.changes.Preview(r.Context(), a.book.Current().Compiled(), proposed)
-	if busy := (*protocol.Error)(nil); errors.As(err, &busy) {
-		a.refuse(w, r, busy)
-		return
-	}
+	report, err := a.cfg.Changes.Preview(r.Context(), a.cfg.Book.Current().Compiled(), proposed)
 	if err != nil {
-		a.fail(w, r, "preview limits", err)
-		return
+		return nil, fmt.Errorf("preview limits: %w", err)
 	}
-	a.write(w, r, report)
+	return report, nil
 }
 
 // getGuard tells what the guard sees of the last change that this node watches or has watched.
-func (a *API) getGuard(w http.ResponseWriter, r *http.Request, _ call) {
-	a.write(w, r, a.changes.Watching())
-}
-
-// truth reads a query parameter as true or false.
-func truth(r *http.Request, name string) (bool, *protocol.Error) {
-	switch text := r.URL.Query().Get(name); text {
-	case "", "false":
-		return false, nil
-	case "true":
-		return true, nil
-	default:
-		return false, protocol.BadField(name, "true or false", text)
-	}
+func (a *API) getGuard(w http.ResponseWriter, r *http.Request, _ call) (any, error) {
+	return a.cfg.Changes.Watching(), nil
 }

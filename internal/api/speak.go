@@ -1,6 +1,7 @@
 package api
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -37,53 +38,73 @@ type likesBody struct {
 	Count int      `json:"count"`
 }
 
-func (a *API) postDanmaku(w http.ResponseWriter, r *http.Request, c call) {
+func (a *API) postDanmaku(w http.ResponseWriter, r *http.Request, c call) (any, error) {
 	var b danmakuBody
 	if err := decode(w, r, &b); err != nil {
-		a.refuse(w, r, err)
-		return
+		return nil, err
 	}
-	a.speak(w, r, c, b.User, protocol.Request{Op: protocol.OpDanmaku, ID: b.ID, Text: b.Text, Color: b.Color, Mode: b.Mode})
+	return a.speak(r, c, b.User, protocol.Request{Op: protocol.OpDanmaku, ID: b.ID, Text: b.Text, Color: b.Color, Mode: b.Mode})
 }
 
-func (a *API) postGift(w http.ResponseWriter, r *http.Request, c call) {
+func (a *API) postGift(w http.ResponseWriter, r *http.Request, c call) (any, error) {
 	b := giftBody{Count: 1}
 	if err := decode(w, r, &b); err != nil {
-		a.refuse(w, r, err)
-		return
+		return nil, err
 	}
-	a.speak(w, r, c, b.User, protocol.Request{Op: protocol.OpGift, ID: b.ID, Gift: b.Gift, Count: b.Count})
+	return a.speak(r, c, b.User, protocol.Request{Op: protocol.OpGift, ID: b.ID, Gift: b.Gift, Count: b.Count})
 }
 
-func (a *API) postLikes(w http.ResponseWriter, r *http.Request, c call) {
+func (a *API) postLikes(w http.ResponseWriter, r *http.Request, c call) (any, error) {
 	b := likesBody{Count: 1}
 	if err := decode(w, r, &b); err != nil {
-		a.refuse(w, r, err)
-		return
+		return nil, err
 	}
-	a.speak(w, r, c, b.User, protocol.Request{Op: protocol.OpLike, ID: b.ID, Count: b.Count})
+	return a.speak(r, c, b.User, protocol.Request{Op: protocol.OpLike, ID: b.ID, Count: b.Count})
 }
 
 // speak brings the request into the shape that a socket's frame has, so that both are held to the same rules, and hands
 // it to the room in the user's name.
-func (a *API) speak(w http.ResponseWriter, r *http.Request, c call, user *speaker, req protocol.Request) {
+func (a *API) speak(r *http.Request, c call, user *speaker, req protocol.Request) (any, error) {
 	if user == nil {
-		a.refuse(w, r, protocol.BadField("user", `an object with "id" and "name"`, "nothing"))
-		return
+		return nil, protocol.BadField("user", `an object with "id" and "name"`, "nothing")
 	}
 	if err := checkSpeaker(user); err != nil {
-		a.refuse(w, r, err)
-		return
+		return nil, err
 	}
 	if err := reshape(&req); err != nil {
-		a.answer(w, r, protocol.Refuse(req.ID, err))
-		return
+		return protocol.Refuse(req.ID, err), nil
 	}
-	addr := a.clientAddr(r)
+	addr := a.cfg.ClientAddr(r)
 	who := room.Identity{User: user.ID, Name: protocol.CleanName(user.Name, user.ID), Role: protocol.RoleViewer}
-	a.answer(w, r, a.hub.Speak(r.Context(), c.room, room.Caller{
-		Who: who, Create: func() *protocol.Error { return a.create(addr) },
-	}, &req))
+	return a.cfg.Hub.Speak(r.Context(), c.room, room.Caller{Who: who, Create: func() *protocol.Error { return a.cfg.Create(addr) }}, &req), nil
+}
+
+type moderateBody struct {
+	ID      string          `json:"id"`
+	Action  protocol.Action `json:"action"`
+	User    string          `json:"user"`
+	Seconds int             `json:"seconds"`
+	Reason  string          `json:"reason"`
+	MID     string          `json:"mid"`
+	Text    string          `json:"text"`
+}
+
+func (a *API) postModerate(w http.ResponseWriter, r *http.Request, c call) (any, error) {
+	var b moderateBody
+	if err := decode(w, r, &b); err != nil {
+		return nil, err
+	}
+	if b.ID == "" {
+		b.ID = rand.Text()[:16] // the memory of first answers needs one; the caller asked for no idempotency
+	}
+	req := protocol.Request{
+		Op: protocol.OpModerate, ID: b.ID, Action: b.Action, User: b.User, Seconds: b.Seconds, Reason: b.Reason, MID: b.MID, Text: b.Text,
+	}
+	if err := reshape(&req); err != nil {
+		return protocol.Refuse(req.ID, err), nil
+	}
+	who := room.Identity{User: c.User, Name: c.Name, Role: c.Role}
+	return a.cfg.Hub.Speak(r.Context(), c.room, room.Caller{Who: who, Addr: a.cfg.ClientAddr(r), Create: notCreated}, &req), nil
 }
 
 // checkSpeaker keeps services from speaking for guests, whom only this server names.
