@@ -27,8 +27,10 @@ type Config struct {
 	// Storing returns nil while likes can be stored; with an error they are refused with try_later. It must not block. Nil: always.
 	Storing func() error
 	// Lag returns how late this node comes to what viewers send, measured lately. It is asked 40 times a second and must
-	// not block. While it is over 40 ms the node gives things up step by step. Nil: the node is never behind.
+	// not block. Nil: the node is never behind.
 	Lag func() time.Duration
+	// Behind is the lag above which the node gives things up step by step. Default 40 ms.
+	Behind time.Duration
 	// Shed counts a message that was refused because the node is behind. Nil: nobody counts.
 	Shed func(protocol.Class)
 	// Gifts is the catalogue. A gift outside it is not_found.
@@ -92,6 +94,7 @@ func (c Config) withDefaults() Config {
 	set(&c.MaxText, protocol.MaxTextGraphemes)
 	set(&c.AnswersKept, 64)
 	set(&c.ResumeGifts, 500)
+	set(&c.Behind, 40*time.Millisecond)
 	set(&c.RepeatWithin, 5*time.Second)
 	set(&c.ComboWithin, 5*time.Second)
 	set(&c.AnswersFor, 2*time.Minute)

@@ -17,7 +17,7 @@
 //
 // # When the node is behind
 //
-// [Config.Lag] says how late the node comes to what viewers send. Over 40 ms the hub climbs a ladder: ticks double, three
+// [Config.Lag] says how late the node comes to what viewers send. Over [Config.Behind] the hub climbs a ladder: ticks double, three
 // times; likes are refused; danmaku are, by halves; newcomers are ([Hub.Newcomers]). Gifts and moderation always pass, and
 // wait at most 100 ms for a stretched tick. Answers to danmaku and likes then go with the next flush. A second under 20 ms
 // takes all of it back. Danmaku and likes stand in a line of the hub's, and a flush makes way every 128 members, so that

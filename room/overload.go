@@ -13,8 +13,8 @@ import (
 )
 
 // overload is how much a node gives up while it is behind. It reads one figure, the lag: how late this node comes to
-// what viewers send. While that is over lagBehind it climbs a ladder of rungs one by one, each giving up more than the
-// one below; while it is under lagCaughtUp it comes down again.
+// what viewers send. While that is over Config.Behind it climbs a ladder of rungs one by one, each giving up more than
+// the one below; while it is under half of that it comes down again.
 //
 // Queueing time as the signal, and a threshold of tens of milliseconds, are those of DAGOR (Zhou et al., "Overload
 // Control for Scaling WeChat Microservices", SoCC 2018): it rises with any shortage, whatever its cause, and needs no
@@ -36,12 +36,6 @@ const (
 	rungNewcomers = 9 // new connections are refused; the last one
 )
 
-// Bounds of the lag.
-const (
-	lagBehind   = 40 * time.Millisecond
-	lagCaughtUp = 20 * time.Millisecond
-)
-
 // Rests of the ladder. A step up shows in the lag only after what waits already is worked off, so the next waits for that
 // in part; all the way up takes a quarter of a second at best. All the way down takes three quarters.
 const (
@@ -52,20 +46,21 @@ const (
 
 // ladder is the rung and when it was reached.
 type ladder struct {
+	behind  time.Duration // the lag above which it goes up
 	rung    int
 	stepped limit.Instant // when the rung was reached
-	fine    limit.Instant // since when the lag has been under lagCaughtUp; never: it is not
+	fine    limit.Instant // since when the lag has been under half of behind; never: it is not
 }
 
 // observe takes a reading of the lag and returns the rung to be on.
 func (l *ladder) observe(now limit.Instant, lag time.Duration) int {
-	if lag >= lagCaughtUp {
+	if lag >= l.behind/2 {
 		l.fine = never
 	} else if l.fine == never {
 		l.fine = now
 	}
 	switch since := now.Sub(l.stepped); {
-	case lag > lagBehind && l.rung < rungNewcomers && since >= max(restUp, min(lag/2, restDown)):
+	case lag > l.behind && l.rung < rungNewcomers && since >= max(restUp, min(lag/2, restDown)):
 		l.rung, l.stepped = l.rung+1, now
 	case l.fine != never && l.rung > rungNormal && min(since, now.Sub(l.fine)) >= restDown:
 		l.rung, l.stepped = l.lower(), now
@@ -86,7 +81,7 @@ func (l *ladder) lower() int {
 func (h *Hub) watch() {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
-	h.overload.fine = never
+	h.overload.behind, h.overload.fine = h.cfg.Behind, never
 	for {
 		select {
 		case <-ticker.C:

@@ -27,10 +27,13 @@ func (l *ladder) check(now limit.Instant) error {
 	return nil
 }
 
+// lagBehind is what Config.Behind is by default.
+const lagBehind = 40 * time.Millisecond
+
 // The ladder against what is promised of it, for any course of the lag.
 func TestLadderModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := ladder{fine: never}
+		l := ladder{behind: lagBehind, fine: never}
 		now := limit.Instant(0).Add(time.Hour)
 		step := func(t *rapid.T, lag time.Duration) {
 			now = now.Add(watchEvery)
@@ -39,7 +42,7 @@ func TestLadderModel(t *testing.T) {
 			switch {
 			case l.rung > before && (l.rung != before+1 || lag <= lagBehind || now.Sub(stepped) < restUp):
 				t.Fatalf("up from %d to %d after %v at a lag of %v", before, l.rung, now.Sub(stepped), lag)
-			case l.rung < before && (lag >= lagCaughtUp || now.Sub(stepped) < restDown):
+			case l.rung < before && (lag >= lagBehind/2 || now.Sub(stepped) < restDown):
 				t.Fatalf("down from %d to %d after %v at a lag of %v", before, l.rung, now.Sub(stepped), lag)
 			}
 			if err := l.check(now); err != nil {
@@ -51,7 +54,7 @@ func TestLadderModel(t *testing.T) {
 			"between": func(t *rapid.T) {
 				before := l.rung
 				for range rapid.IntRange(1, 20).Draw(t, "readings") {
-					step(t, rapid.SampledFrom([]time.Duration{lagCaughtUp, lagBehind}).Draw(t, "lag"))
+					step(t, rapid.SampledFrom([]time.Duration{lagBehind / 2, lagBehind}).Draw(t, "lag"))
 				}
 				if l.rung != before {
 					t.Fatalf("from %d to %d between the bounds", before, l.rung)
@@ -91,7 +94,7 @@ func TestLadderHoldsTheQueue(t *testing.T) {
 		{"many messages", 5 * time.Millisecond, 25 * time.Microsecond, 60_000, 450, rungNewcomers},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := ladder{fine: never}
+			l := ladder{behind: lagBehind, fine: never}
 			now := limit.Instant(0).Add(time.Hour)
 			begin := now
 			var work, worst time.Duration // processor time that waits

@@ -128,6 +128,7 @@ type Rooms struct {
 	Max           int
 	Idle          time.Duration
 	Tick          time.Duration
+	Behind        time.Duration
 	TextGraphemes int
 }
 
@@ -233,6 +234,8 @@ func Settings() []Setting {
 			Doc: "How long an empty room stays in memory."},
 		{Key: "rooms.tick", Unit: "duration", Default: "25ms", into: func(c *Config) any { return &c.Rooms.Tick }, check: between(time.Millisecond, time.Second),
 			Doc: "How long a room gathers messages for one frame. The first after a quiet tick leaves at once."},
+		{Key: "rooms.behind", Unit: "duration", Default: "40ms", into: func(c *Config) any { return &c.Rooms.Behind }, check: between(10*time.Millisecond, time.Hour),
+			Doc: "How late this node may come to what viewers send before it gives things up, ticks first and newcomers last. Raise it where the processor is throttled or shared with what is none of its load."},
 		{Key: "rooms.text_graphemes", Unit: "characters", Default: "100", into: func(c *Config) any { return &c.Rooms.TextGraphemes }, check: between(1, 500),
 			Doc: "Longest danmaku, in grapheme clusters; 1 KiB in any case."},
 		{Key: "gifts.authority", Unit: "backend, hook or open", Default: GiftsByBackend, into: func(c *Config) any { return &c.Gifts.Authority }, check: oneOf(GiftsByBackend, GiftsByHook, GiftsOpen),
