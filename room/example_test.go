@@ -73,7 +73,7 @@ func Example() {
 	fmt.Println(hub.Close(context.Background()))
 	// Unordered output:
 	// open false
-	// control {"ev":"ack","id":"2","co
+	// hold {"ev":"ack","id":"2","co
 	// danmaku in the frame: 1
 	// <nil>
 }

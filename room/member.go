@@ -66,22 +66,25 @@ func (m *Member) Receive(req *protocol.Request) {
 	by := Speaker{who: m.who.Load(), user: m.user, place: m.place, conn: m.conn, networks: m.networks, addr: m.addr, echo: m.session}
 	// The wait for the ledger has a bound of its own, and a gift is stored also when its sender leaves meanwhile.
 	ack := m.room.Handle(context.Background(), &by, req)
-	if c, ok := protocol.ClassOf(req.Op); ok && c.Kind().Yields != protocol.Never {
-		m.owe(ack)
-		return
+	c, kind := protocol.ClassOf(req.Op)
+	switch behind := m.room.hub.overload.at.Load() != rungNormal; {
+	case behind && kind && c.Kind().Yields != protocol.Never:
+		// A write(2) of its own would cost more than all the rest of a refusal.
+		m.hold(ack)
+		m.room.audience.Owe(m)
+	case kind && c.Kind().Live && ack.Code == protocol.OK && !ack.Duplicate:
+		m.hold(ack)
+		if !m.room.audience.OweSoon(m) {
+			m.session.Release()
+		}
+	default:
+		m.answer(ack)
 	}
-	m.answer(ack)
 }
 
-// owe answers what may wait. While the node is behind, the answer goes with the room's next flush: a write(2) of its own
-// would cost more than all the rest of a refusal.
-func (m *Member) owe(a protocol.Ack) {
-	if m.room.hub.overload.at.Load() == rungNormal {
-		m.answer(a)
-		return
-	}
+// hold has an answer go along with what is sent next.
+func (m *Member) hold(a protocol.Ack) {
 	m.session.Hold(protocol.AppendAck(make([]byte, 0, 128), a, m.lang))
-	m.room.audience.Owe(m)
 }
 
 func (m *Member) answer(a protocol.Ack) {

@@ -30,8 +30,8 @@ type Env struct {
 	Wall func(limit.Instant) int64
 	// Stretch returns what a tick of that length is while the node is behind.
 	Stretch func(time.Duration) time.Duration
-	// Spawn starts a goroutine that somebody waits for; false when none may start any more.
-	Spawn   func(func()) bool
+	// Run has a goroutine that somebody waits for call f; false when none may any more.
+	Run     func(f func()) bool
 	Done    <-chan struct{} // closed when goroutines shall end
 	Metrics *Metrics
 }
@@ -39,8 +39,9 @@ type Env struct {
 // Audience is a room's members and what they have been shown.
 type Audience[V Viewer] struct {
 	// fixed
-	env  *Env
-	wake chan struct{} // one element: makes the runner look again
+	env    *Env
+	wake   chan struct{} // one element: makes the runner look again
+	runner func()        // run, made once
 
 	online atomic.Int64 // sessions here and elsewhere
 
@@ -59,6 +60,7 @@ type Audience[V Viewer] struct {
 func New[V Viewer](env *Env) *Audience[V] {
 	a := &Audience[V]{env: env, wake: make(chan struct{}, 1), history: history{most: env.HistoryCount}, shards: shards[V]{most: shardMax}}
 	now := env.Clock()
+	a.runner, a.tick.release = a.run, never
 	a.tick.flushed = now.Add(-env.Tick)
 	a.likes.shownAt = now.Add(-env.LikeEvery)
 	a.crowd.shownAt = now.Add(-env.OnlineEvery)

@@ -16,10 +16,12 @@ type viewer struct {
 	place   Place
 	danmaku int
 	gifts   int
+
+	released int
 }
 
 func (v *viewer) Place() *Place { return &v.place }
-func (v *viewer) Release()      {}
+func (v *viewer) Release()      { v.released++ }
 func (v *viewer) Deliver(b *protocol.Broadcast) {
 	v.danmaku += b.Count(protocol.ClassDanmaku)
 	v.gifts += b.Count(protocol.ClassGift)
@@ -30,12 +32,57 @@ func manual(c Config) (*Audience[*viewer], *limit.Instant) {
 	now := limit.Instant(time.Hour)
 	return New[*viewer](&Env{
 		Config: c.WithDefaults(), Clock: func() limit.Instant { return now }, Wall: func(i limit.Instant) int64 { return int64(i) / 1e6 },
-		Stretch: func(d time.Duration) time.Duration { return d }, Spawn: func(func()) bool { return true }, Metrics: NewMetrics(nil),
+		Stretch: func(d time.Duration) time.Duration { return d }, Run: func(func()) bool { return true }, Metrics: NewMetrics(nil),
 	}), &now
 }
 
 func danmaku(mid string) []byte {
 	return protocol.AppendDanmaku(nil, protocol.Danmaku{MID: mid, User: protocol.User{ID: "u"}, Text: "hello", TS: 1})
+}
+
+// An answer goes with the message that it answers, which leaves at once; alone when that does not come, or not at once.
+func TestAnAnswerGoesWithItsMessage(t *testing.T) {
+	a, now := manual(Config{Tick: 25 * time.Millisecond})
+	v := &viewer{}
+	a.Join(v, nil)
+	// settle shows what is due now, and returns for how long nothing is.
+	settle := func() (wait time.Duration) {
+		for more := true; more && wait == 0; {
+			wait, more = a.look()
+		}
+		return wait
+	}
+	settle()
+	*now = now.Add(time.Second)
+	if !a.OweSoon(v) {
+		t.Fatal("a quiet room does not take the answer")
+	}
+	*now = now.Add(100 * time.Microsecond)
+	if wait := settle(); wait <= 0 || wait > patience || v.released != 0 {
+		t.Fatalf("waits %v, released %d times", wait, v.released)
+	}
+	a.Message(protocol.ClassDanmaku, danmaku("m1"))
+	settle()
+	if v.danmaku != 1 || v.released != 1 {
+		t.Fatalf("%d danmaku, released %d times", v.danmaku, v.released)
+	}
+	if a.OweSoon(v) {
+		t.Error("the next message leaves with the next tick only, and the answer was to wait")
+	}
+	*now = now.Add(time.Second)
+	if !a.OweSoon(v) {
+		t.Fatal("a quiet room does not take the answer")
+	}
+	if *now = now.Add(settle()); v.released != 1 {
+		t.Fatalf("released %d times", v.released)
+	}
+	if settle(); v.released != 2 || a.tick.running {
+		t.Errorf("its message did not come: released %d times, runner left: %v", v.released, a.tick.running)
+	}
+	*now = now.Add(time.Second)
+	if a.Message(protocol.ClassDanmaku, danmaku("m2")); a.OweSoon(v) {
+		t.Error("the message is there already, and the answer was to wait")
+	}
 }
 
 // Whatever comes and goes, the sums hold, and each viewer gets exactly what was said while it was here.

@@ -19,6 +19,7 @@ type tick[V Viewer] struct {
 	unshown int           // danmaku in batch, which are the newest of the history
 	missed  int           // danmaku that found the batch full
 	owed    []V           // who holds answers
+	release limit.Instant // until when these may wait for something to go along with; never: there are none
 	flushed limit.Instant // when the last flush began
 	took    time.Duration // by the last flush
 	rate    rate          // of what is said
@@ -53,8 +54,31 @@ func (a *Audience[V]) addLocked(c protocol.Class, event []byte, ts int64) {
 func (a *Audience[V]) Owe(v V) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.tick.owed = append(a.tick.owed, v)
-	a.pokeLocked(a.tick.flushed.Add(a.tickLengthLocked()))
+	a.oweLocked(v, awake)
+}
+
+// patience is how long an answer waits for the message that it answers to come back from the bus, which takes 0.1 ms within
+// a process.
+const patience = 2 * time.Millisecond
+
+// OweSoon makes the flush that shows what v has just said release what v holds, which then goes along in one write(2), and
+// has it released without after [patience]. False, and nothing is owed, where what was said does not leave at once.
+func (a *Audience[V]) OweSoon(v V) bool {
+	now := a.env.Clock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.tick.batch.Len() > 0 || now < a.tick.flushed.Add(a.tickLengthLocked()) {
+		return false
+	}
+	a.oweLocked(v, now.Add(patience))
+	return true
+}
+
+func (a *Audience[V]) oweLocked(v V, release limit.Instant) {
+	t := &a.tick
+	t.owed = append(t.owed, v)
+	t.release = min(t.release, release)
+	a.pokeLocked(max(t.release, t.flushed.Add(a.tickLengthLocked())))
 }
 
 // tickLengthLocked is the shortest time between the beginnings of two flushes: what is configured, longer when the last
@@ -82,7 +106,7 @@ func (a *Audience[V]) pokeLocked(due limit.Instant) {
 	if !t.running {
 		t.running = true
 		t.sleeps = awake
-		if !a.env.Spawn(a.run) {
+		if !a.env.Run(a.runner) {
 			t.running = false
 		}
 		return
@@ -98,8 +122,7 @@ func (a *Audience[V]) pokeLocked(due limit.Instant) {
 
 // run shows what there is to show, tick by tick, and ends when there is nothing.
 func (a *Audience[V]) run() {
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
+	var timer *time.Timer // most rooms have one thing to show at a time and wait for nothing
 	for {
 		wait, more := a.look()
 		if !more {
@@ -108,7 +131,12 @@ func (a *Audience[V]) run() {
 		if wait <= 0 {
 			continue
 		}
-		timer.Reset(wait)
+		if timer == nil {
+			timer = time.NewTimer(wait)
+			defer timer.Stop()
+		} else {
+			timer.Reset(wait)
+		}
 		select {
 		case <-timer.C:
 		case <-a.wake:
@@ -140,7 +168,7 @@ func (a *Audience[V]) look() (wait time.Duration, more bool) {
 	batch, stamps, missed := t.batch, t.stamps, t.missed
 	t.batch, t.stamps, t.unshown, t.missed = protocol.Batch{}, t.spare[:0], 0, 0
 	owed := t.owed
-	t.owed, t.paid = t.paid[:0], nil
+	t.owed, t.paid, t.release = t.paid[:0], nil, never
 	t.flushed, t.sleeps = now, awake
 	a.gifts.shown = a.gifts.last
 	online, showOnline := a.crowd.takeLocked(now, a.env.OnlineEvery)
@@ -175,10 +203,10 @@ const never = limit.Instant(math.MaxInt64)
 
 // dueLocked returns when there is something to show, the tick's length aside.
 func (a *Audience[V]) dueLocked() limit.Instant {
-	if a.tick.batch.Len()+len(a.tick.owed) > 0 {
+	if a.tick.batch.Len() > 0 {
 		return awake
 	}
-	return min(a.crowd.dueLocked(a.env.OnlineEvery), a.likes.dueLocked(a.env.LikeEvery))
+	return min(a.tick.release, a.crowd.dueLocked(a.env.OnlineEvery), a.likes.dueLocked(a.env.LikeEvery))
 }
 
 // flush delivers a batch to the snapshot and measures it. Only the runner calls it; it holds no lock.
