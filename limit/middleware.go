@@ -34,6 +34,13 @@ type Middleware struct {
 	// MostClients bounds the keys, users, addresses and networks remembered,
 	// each; 100,000 when 0.
 	MostClients int
+	// Ask returns what a request asks, and of whose buckets, until release,
+	// which is never nil; ok is false when no place was left for its client. It
+	// stands in for the four fields above where a server keeps buckets itself.
+	Ask func(now Instant, r *http.Request) (q Request, subjects []*Subject, release func(), ok bool)
+	// Refuse answers a rejection, in place of WriteRefusal. One for want of a
+	// place is Unavailable and names no rule.
+	Refuse func(http.ResponseWriter, *http.Request, Decision)
 }
 
 // clients are the tables of a middleware.
@@ -58,6 +65,23 @@ func FromContext(ctx context.Context) (Decision, bool) {
 // an admission has the RateLimit headers set, is held back for a leaky
 // bucket's delay, and gives its slots back when next returns or panics.
 func (m Middleware) Wrap(next http.Handler) http.Handler {
+	if m.Ask == nil {
+		m.Ask = m.askTables()
+	}
+	if m.Refuse == nil {
+		m.Refuse = func(w http.ResponseWriter, r *http.Request, d Decision) {
+			if d.Unavailable && d.Rule == "" {
+				writeUnavailable(w, r)
+				return
+			}
+			WriteRefusal(w, r, d, m.Gate.Rules())
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.serve(w, r, next) })
+}
+
+// askTables asks by the identity and the address, of tables of its own.
+func (m Middleware) askTables() func(Instant, *http.Request) (Request, []*Subject, func(), bool) {
 	most := m.MostClients
 	if most == 0 {
 		most = 100_000
@@ -68,32 +92,35 @@ func (m Middleware) Wrap(next http.Handler) http.Handler {
 		hosts: NewTable[netip.Prefix](ScopeIP, most),
 		nets:  NewTable[netip.Prefix](ScopeNet, most),
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.serve(w, r, next, all) })
+	return func(now Instant, r *http.Request) (Request, []*Subject, func(), bool) {
+		q := Request{Action: API, Route: r.Pattern, Addr: ClientAddr(r, m.Trusted)}
+		if m.Route != nil {
+			q.Route = m.Route(r)
+		}
+		var who Identity
+		if m.Identify != nil {
+			who = m.Identify(r)
+		}
+		q.Role, q.User, q.Key = who.Role, who.User, who.Key
+		subjects, release, ok := all.acquire(now, who, q.Addr)
+		return q, subjects, release, ok
+	}
 }
 
-func (m Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler, all *clients) {
-	q := &Request{Action: API, Route: r.Pattern, Addr: ClientAddr(r, m.Trusted)}
-	if m.Route != nil {
-		q.Route = m.Route(r)
-	}
-	var who Identity
-	if m.Identify != nil {
-		who = m.Identify(r)
-	}
-	q.Role, q.User, q.Key = who.Role, who.User, who.Key
+func (m Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	now := m.Gate.Now()
-	subjects, release, ok := all.acquire(now, who, q.Addr)
+	q, subjects, release, ok := m.Ask(now, r)
 	defer release()
 	if !ok {
-		writeUnavailable(w, r)
+		m.Refuse(w, r, Decision{Verdict: Reject, Unavailable: true})
 		return
 	}
-	d := m.Gate.Decide(now, q, subjects...)
+	d := m.Gate.Decide(now, &q, subjects...)
 	if d.Verdict == Reject {
-		WriteRefusal(w, r, d, m.Gate.Rules())
+		m.Refuse(w, r, d)
 		return
 	}
-	defer m.Gate.Release(now, q, subjects...)
+	defer m.Gate.Release(now, &q, subjects...)
 	if !pause(r.Context(), d.Delay) {
 		return
 	}

@@ -76,75 +76,71 @@ func New(c Config) *API {
 	return &API{cfg: c, listing: listing{turn: make(chan struct{}, 1)}, keys: limit.NewTable[string](limit.ScopeKey, maxCallers)}
 }
 
-// fullRetry is the wait told when every place for a caller is taken by a live one.
-const fullRetry = 5 * time.Second
-
-// spend takes one call from its token's bucket, or from its address' when it has none that is good. done gives back what the call
-// held, and is called when it is over; it is never nil.
-func (a *API) spend(r *http.Request, c caller, rt route) (done func(), refused *protocol.Error) {
-	if rt.spared(c) {
-		return func() {}, nil
+// limited puts next, which is given who calls, behind the limits: a call is charged to its token, or to its address when it has none
+// that is good.
+func (a *API) limited(rt route, next func(http.ResponseWriter, *http.Request, caller)) func(http.ResponseWriter, *http.Request, caller) {
+	type key struct{}
+	of := func(r *http.Request) caller { return r.Context().Value(key{}).(caller) }
+	h := limit.Middleware{
+		Gate: a.cfg.Gate,
+		Ask: func(now limit.Instant, r *http.Request) (limit.Request, []*limit.Subject, func(), bool) {
+			c := of(r)
+			q := limit.Request{
+				Action: limit.API, Route: rt.name(), Role: string(c.Role), User: c.User, Key: c.User, Room: r.PathValue("room"), Addr: a.cfg.ClientAddr(r),
+			}
+			addr := q.Addr
+			if c.known { // and pays for no address
+				addr = netip.Addr{}
+			}
+			all, release, ok := a.acquire(now, c.User, addr)
+			return q, all, release, ok
+		},
+		Refuse: func(w http.ResponseWriter, r *http.Request, d limit.Decision) {
+			if d.Rule == "" {
+				a.refuse(w, r, full())
+				return
+			}
+			a.refuse(w, r, admit.Error(protocol.ReasonRateLimited, d))
+		},
+	}.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if d, _ := limit.FromContext(r.Context()); d.Verdict != limit.Allow { // no call of this API has a smaller form
+			a.refuse(w, r, admit.Error(protocol.ReasonRateLimited, d))
+			return
+		}
+		next(w, r, of(r))
+	}))
+	return func(w http.ResponseWriter, r *http.Request, c caller) {
+		if rt.spared(c) {
+			next(w, r, c)
+			return
+		}
+		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), key{}, c)))
 	}
-	now := a.cfg.Gate.Now()
-	q := limit.Request{
-		Action: limit.API, Route: rt.name(), Role: string(c.Role), User: c.User, Key: c.User, Room: r.PathValue("room"), Addr: a.cfg.ClientAddr(r),
-	}
-	key, addr := "", q.Addr
-	if c.known { // who has a good token pays for no address
-		key, addr = c.User, netip.Addr{}
-	}
-	all, release, refused := a.acquire(now, key, addr)
-	if refused != nil {
-		release()
-		return func() {}, refused
-	}
-	d := a.cfg.Gate.Decide(now, &q, all...)
-	if d.Verdict == limit.Reject {
-		release()
-		err := admit.Error(protocol.ReasonRateLimited, d)
-		return func() {}, err
-	}
-	done = func() {
-		a.cfg.Gate.Release(now, &q, all...)
-		release()
-	}
-	if d.Verdict != limit.Allow { // no call of this API has a smaller form
-		return done, admit.Error(protocol.ReasonRateLimited, d)
-	}
-	pace(r.Context(), d.Delay)
-	return done, nil
 }
 
-// pace holds a call back for a leaky bucket's delay, on the call's own goroutine, unless the caller goes away.
-func pace(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	select {
-	case <-time.After(min(d, room.LongestDelay)):
-	case <-ctx.Done():
-	}
+// full is the refusal when every place for a caller is taken by a live one.
+func full() *protocol.Error {
+	return &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(5 * time.Second)}
 }
 
 // acquire returns the buckets that no room or user owns, of an API client's key and of an address and its network, and how to give them
 // back. release is never nil.
-func (a *API) acquire(now limit.Instant, key string, addr netip.Addr) (subjects []*limit.Subject, release func(), refused *protocol.Error) {
-	full := &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(fullRetry)}
+func (a *API) acquire(now limit.Instant, key string, addr netip.Addr) (subjects []*limit.Subject, release func(), ok bool) {
 	release = func() {}
 	if key != "" {
 		e, ok := a.keys.Acquire(now, key)
 		if !ok {
-			return nil, release, full
+			return nil, release, false
 		}
 		subjects, release = append(subjects, &e.Subject), func() { a.keys.Release(e) }
 	}
 	if addr.IsValid() {
 		both, done, ok := a.cfg.Networks(now, addr)
 		if !ok {
-			return nil, release, full
+			return nil, release, false
 		}
 		first := release
 		subjects, release = append(subjects, both...), func() { done(); first() }
 	}
-	return subjects, release, nil
+	return subjects, release, true
 }

@@ -42,6 +42,9 @@ rules:
 		if i != 2 && res.StatusCode == 429 {
 			t.Errorf("%s: %v", path, body)
 		}
+		if i < 2 && res.Header.Get("RateLimit") != `"one-room";r=`+strconv.Itoa(1-i) {
+			t.Errorf("%s says %q of what is left", path, res.Header.Get("RateLimit"))
+		}
 	}
 	start := time.Now()
 	for i := range 2 {

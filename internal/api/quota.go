@@ -103,10 +103,10 @@ func (a *API) checkLimits(w http.ResponseWriter, r *http.Request, _ call) (any, 
 		return nil, err
 	}
 	now := a.cfg.Gate.Now()
-	others, release, err := a.acquire(now, q.Key, req.Addr)
+	others, release, ok := a.acquire(now, q.Key, req.Addr)
 	defer release()
-	if err != nil {
-		return nil, err
+	if !ok {
+		return nil, full()
 	}
 	var d limit.Decision
 	err = a.cfg.Hub.Hold(r.Context(), q.Room, q.User, func() *protocol.Error { return a.cfg.Create(req.Addr) }, func(own []*limit.Subject) {

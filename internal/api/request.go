@@ -19,32 +19,34 @@ import (
 type caller struct {
 	token.Identity
 	known bool
+	bad   *protocol.Error // why its token is not taken, or can't be judged
 }
 
 // authenticate reads the bearer token (RFC 6750, section 2.1), the only place where a token is looked for.
-func (a *API) authenticate(r *http.Request) (caller, *protocol.Error) {
+func (a *API) authenticate(r *http.Request) caller {
 	header := r.Header.Get("Authorization")
 	if header == "" {
-		return caller{}, nil
+		return caller{}
 	}
 	scheme, signed, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") || signed == "" {
-		return caller{}, &protocol.Error{Reason: protocol.ReasonUnauthenticated, Detail: "Authorization: allowed is Bearer and a token"}
+		return caller{bad: &protocol.Error{Reason: protocol.ReasonUnauthenticated, Detail: "Authorization: allowed is Bearer and a token"}}
 	}
 	who, err := a.cfg.Tokens.Verify(strings.TrimSpace(signed))
 	if err != nil {
 		if retry, later := token.RetryAfter(err); later {
-			return caller{}, &protocol.Error{Reason: protocol.ReasonUnavailable, RetryAfter: limit.Jitter(retry), Detail: err.Error()}
+			return caller{bad: &protocol.Error{Reason: protocol.ReasonUnavailable, RetryAfter: limit.Jitter(retry), Detail: err.Error()}}
 		}
-		return caller{}, &protocol.Error{Reason: protocol.ReasonUnauthenticated, Detail: err.Error()}
+		return caller{bad: &protocol.Error{Reason: protocol.ReasonUnauthenticated, Detail: err.Error()}}
 	}
-	return caller{Identity: who, known: true}, nil
+	return caller{Identity: who, known: true}
 }
 
 // ForAdmins lets through whom next, which is none of the API's calls, is for: admins of the whole cluster.
 func (a *API) ForAdmins(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c, err := a.authenticate(r)
+		c := a.authenticate(r)
+		err := c.bad
 		switch {
 		case err != nil:
 		case !c.known:

@@ -74,54 +74,55 @@ func (a *API) Handler() http.Handler {
 		mux.Handle(rt.method+" "+Prefix+rt.pattern, a.guard(rt))
 	}
 	known := mux.Handler
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { a.unknown(w, r, known) })
+	stray := a.limited(route{}, func(w http.ResponseWriter, r *http.Request, _ caller) { a.unknown(w, r, known) })
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { stray(w, r, caller{}) })
 	return withRequestID(a.withRecover(a.withCORS(mux)))
 }
 
 // guard lets through who is known, within limits and permitted.
 func (a *API) guard(rt route) http.Handler {
+	return a.charged(rt, func(w http.ResponseWriter, r *http.Request, c caller) {
+		of := call{caller: c, room: r.PathValue("room")}
+		if !rt.may(c, of.room) {
+			err := &protocol.Error{Reason: protocol.ReasonForbidden}
+			if !c.known {
+				err.Reason = protocol.ReasonUnauthenticated
+			}
+			a.refuse(w, r, err)
+			return
+		}
+		body, err := rt.handle(w, r, of)
+		a.respond(w, r, body, err)
+	})
+}
+
+// charged finds out who calls, and has the call paid for: a bad token costs its address. What is no verdict costs nobody.
+func (a *API) charged(rt route, next func(http.ResponseWriter, *http.Request, caller)) http.Handler {
+	paid := a.limited(rt, func(w http.ResponseWriter, r *http.Request, c caller) {
+		if c.bad != nil {
+			a.refuse(w, r, c.bad)
+			return
+		}
+		next(w, r, c)
+	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := call{room: r.PathValue("room")}
 		if strings.Contains(rt.pattern, "{room}") {
-			if err := protocol.CheckRoom("room", c.room); err != nil {
+			if err := protocol.CheckRoom("room", r.PathValue("room")); err != nil {
 				a.refuse(w, r, err)
 				return
 			}
 		}
-		var bad *protocol.Error
-		c.caller, bad = a.authenticate(r)
-		if bad != nil && bad.Reason != protocol.ReasonUnauthenticated { // no verdict: nobody pays for it
-			a.refuse(w, r, bad)
+		c := a.authenticate(r)
+		if c.bad != nil && c.bad.Reason != protocol.ReasonUnauthenticated {
+			a.refuse(w, r, c.bad)
 			return
 		}
-		done, err := a.spend(r, c.caller, rt) // a bad token costs its address
-		defer done()                          // a panic gives its slots back as well
-		if err == nil {
-			err = bad
-		}
-		if err == nil && !rt.may(c.caller, c.room) {
-			err = &protocol.Error{Reason: protocol.ReasonForbidden}
-			if !c.known {
-				err.Reason = protocol.ReasonUnauthenticated
-			}
-		}
-		if err != nil {
-			a.refuse(w, r, err)
-			return
-		}
-		body, fault := rt.handle(w, r, c)
-		a.respond(w, r, body, fault)
+		paid(w, r, c)
 	})
 }
 
 // unknown answers what no route matches: 405 with the methods that would, else 404.
 func (a *API) unknown(w http.ResponseWriter, r *http.Request, known func(*http.Request) (http.Handler, string)) {
-	done, err := a.spend(r, caller{}, route{})
-	defer done()
-	if err != nil {
-		a.refuse(w, r, err)
-		return
-	}
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete} {
 		other := *r
@@ -135,6 +136,6 @@ func (a *API) unknown(w http.ResponseWriter, r *http.Request, known func(*http.R
 		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	err = protocol.BadField("method", strings.Join(allowed, ", "), r.Method)
+	err := protocol.BadField("method", strings.Join(allowed, ", "), r.Method)
 	a.answer(w, r, protocol.Ack{Code: http.StatusMethodNotAllowed, Err: err})
 }
