@@ -18,7 +18,7 @@ import (
 // realTick is a tick of n danmaku of real text.
 func realTick(b *testing.B, n, seed int) *protocol.Broadcast {
 	b.Helper()
-	text, err := os.ReadFile("../loadtest/corpus.txt")
+	text, err := os.ReadFile("../loadtest/internal/client/corpus.txt")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,6 +14,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"liveroom/loadtest/internal/client"
+	"liveroom/loadtest/internal/process"
 )
 
 // Arguments that make this program one half of the bare loop.
@@ -25,7 +28,7 @@ const (
 // bare is what no server can be faster than: a process that writes the same bytes to as many sockets as a room has
 // viewers, one write(2) each and nothing else, and one that reads them.
 type bare struct {
-	writer, reader *child
+	writer, reader *process.Child
 	orders         *rpc.Client
 }
 
@@ -43,7 +46,7 @@ func (b *bench) withBare(ctx context.Context, n int, f func(*bare) error) error 
 func startBare(ctx context.Context, n int, writerCPUs, readerCPUs string) (*bare, error) {
 	b, address := &bare{}, ""
 	var err error
-	b.writer, err = beginSelf(ctx, writerCPUs, func(line string) bool { address = line; return true }, bareWriterCommand)
+	b.writer, err = process.BeginSelf(ctx, writerCPUs, func(line string) bool { address = line; return true }, bareWriterCommand)
 	if err != nil {
 		return b, err
 	}
@@ -53,29 +56,29 @@ func startBare(ctx context.Context, n int, writerCPUs, readerCPUs string) (*bare
 	if err := b.ask("Accept", n); err != nil {
 		return b, err
 	}
-	b.reader, err = beginSelf(ctx, readerCPUs, func(line string) bool { return line == "ready" }, bareReaderCommand, address, strconv.Itoa(n))
+	b.reader, err = process.BeginSelf(ctx, readerCPUs, func(line string) bool { return line == "ready" }, bareReaderCommand, address, strconv.Itoa(n))
 	return b, err
 }
 
 // ask gives an order and waits until it is carried out.
 func (b *bare) ask(order string, what any) error {
 	if err := b.orders.Call("bare."+order, what, new(int)); err != nil {
-		return fmt.Errorf("the bare loop: %w\n%s", err, b.writer.log)
+		return fmt.Errorf("the bare loop: %w\n%s", err, b.writer.Log)
 	}
 	return nil
 }
 
 // timed is the processor time, in seconds, of the passes.
 func (b *bare) timed(p Passes) (float64, error) {
-	pid := b.writer.cmd.Process.Pid
-	before, err := processTime(pid)
+	pid := b.writer.Cmd.Process.Pid
+	before, err := process.CPUTime(pid)
 	if err != nil {
 		return 0, err
 	}
 	if err := b.ask("Write", p); err != nil {
 		return 0, err
 	}
-	after, err := processTime(pid)
+	after, err := process.CPUTime(pid)
 	return after - before, err
 }
 
@@ -83,35 +86,32 @@ func (b *bare) stop() {
 	if b.orders != nil {
 		b.orders.Close()
 	}
-	for _, c := range []*child{b.writer, b.reader} {
+	for _, c := range []*process.Child{b.writer, b.reader} {
 		if c != nil {
-			c.kill() // they hold nothing that must be put away
+			c.Kill() // they hold nothing that must be put away
 		}
 	}
 }
 
 // writeBare is the process of the writer. It prints where it listens, and ends with the socket of its orders.
-func writeBare(stdout, stderr io.Writer) int {
+func writeBare(stdout io.Writer) error {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		fmt.Fprintln(stderr, err)
-		return exitMissed
+		return err
 	}
 	fmt.Fprintln(stdout, ln.Addr())
 	orders, err := ln.Accept()
 	if err != nil {
-		fmt.Fprintln(stderr, err)
-		return exitMissed
+		return err
 	}
 	w, s := &bareWriter{ln: ln}, rpc.NewServer()
 	if err := s.RegisterName("bare", w); err != nil {
-		fmt.Fprintln(stderr, err)
-		return exitMissed
+		return err
 	}
 	s.ServeConn(orders)
 	ln.Close()
 	w.accepting.Wait()
-	return exitOK
+	return nil
 }
 
 // bareWriter carries out orders, one after the other (net/rpc).
@@ -129,7 +129,7 @@ func (w *bareWriter) Accept(n int, _ *int) error {
 			if err != nil {
 				return
 			}
-			if fd, err := detach(conn); err == nil {
+			if fd, err := client.Detach(conn); err == nil && client.Blocking(fd) == nil {
 				w.fds = append(w.fds, fd)
 			}
 		}
@@ -151,9 +151,9 @@ func (w *bareWriter) Write(p Passes, _ *int) error {
 	frame := make([]byte, p.Size)
 	start, next := time.Now(), 0
 	for i := range p.Count {
-		sleepUntil(start.Add(time.Duration(i) * p.Every))
+		client.SleepUntil(start.Add(time.Duration(i) * p.Every))
 		for range min(p.Sockets, len(w.fds)) {
-			if err := writeFully(w.fds[next%len(w.fds)], frame); err != nil {
+			if err := client.WriteFully(w.fds[next%len(w.fds)], frame); err != nil {
 				return err
 			}
 			next++
@@ -163,31 +163,27 @@ func (w *bareWriter) Write(p Passes, _ *int) error {
 }
 
 // readBare is the process of the reader: it connects n sockets to address and reads what comes until they end.
-func readBare(address, sockets string, stdout, stderr io.Writer) int {
+func readBare(address, sockets string, stdout io.Writer) error {
 	n, err := strconv.Atoi(sockets)
+	if err != nil {
+		return err
+	}
 	var wg sync.WaitGroup
 	for range n {
-		var conn net.Conn
-		if conn, err = net.Dial("tcp", address); err != nil {
-			break
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			return err
 		}
 		wg.Go(func() {
 			defer conn.Close()
-			buf := make([]byte, 8<<10)
-			for {
-				if _, err := conn.Read(buf); err != nil {
-					return
-				}
+			for buf := make([]byte, 8<<10); err == nil; {
+				_, err = conn.Read(buf)
 			}
 		})
 	}
-	if err != nil {
-		fmt.Fprintln(stderr, err)
-		return exitMissed
-	}
 	fmt.Fprintln(stdout, "ready")
 	wg.Wait()
-	return exitOK
+	return nil
 }
 
 // upgraderCommand makes this program the bare upgrade loop.
@@ -195,24 +191,22 @@ const upgraderCommand = "bare-upgrader"
 
 // startUpgrader starts the bare upgrade loop where the server runs, and returns its address. What was started is
 // returned with an error too.
-func startUpgrader(ctx context.Context, cpus string) (c *child, address string, err error) {
-	c, err = beginSelf(ctx, cpus, func(line string) bool { address = line; return true }, upgraderCommand)
+func startUpgrader(ctx context.Context, cpus string) (c *process.Child, address string, err error) {
+	c, err = process.BeginSelf(ctx, cpus, func(line string) bool { address = line; return true }, upgraderCommand)
 	return c, address, err
 }
 
 // upgradeBare is the process: it prints its address and runs until it is killed.
-func upgradeBare(stdout, stderr io.Writer) int {
+func upgradeBare(stdout io.Writer) error {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		fmt.Fprintln(stderr, err)
-		return exitMissed
+		return err
 	}
 	fmt.Fprintf(stdout, "http://%s\n", ln.Addr())
 	for {
 		conn, err := ln.Accept()
 		if err != nil {
-			fmt.Fprintln(stderr, err)
-			return exitMissed
+			return err
 		}
 		go welcomeBare(conn)
 	}
@@ -224,7 +218,7 @@ var bareWelcome = serverText(`[{"ev":"welcome","id":"h","node":"bare","session":
 
 // serverText is a text frame of a server (RFC 6455, section 5.2), of 126 bytes or more.
 func serverText(s string) []byte {
-	frame := []byte{0x80 | opText, 126, 0, 0}
+	frame := []byte{0x80 | client.OpText, 126, 0, 0}
 	binary.BigEndian.PutUint16(frame[2:], uint16(len(s)))
 	return append(frame, s...)
 }
@@ -246,9 +240,9 @@ func welcomeBare(conn net.Conn) {
 			key = v
 		}
 	}
-	sum := sha1.Sum([]byte(key + acceptGUID))
+	sum := sha1.Sum([]byte(key + client.AcceptGUID))
 	if _, err := fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
-		"Sec-WebSocket-Accept: %s\r\nSec-WebSocket-Protocol: %s\r\n\r\n", base64.StdEncoding.EncodeToString(sum[:]), subprotocol); err != nil {
+		"Sec-WebSocket-Accept: %s\r\nSec-WebSocket-Protocol: %s\r\n\r\n", base64.StdEncoding.EncodeToString(sum[:]), client.Subprotocol); err != nil {
 		return
 	}
 	if _, err := in.ReadByte(); err != nil { // of the hello; the rest is read below
@@ -260,7 +254,7 @@ func welcomeBare(conn net.Conn) {
 	buf := make([]byte, 512)
 	for first := true; ; first = false {
 		n, err := in.Read(buf)
-		if err != nil || n > 0 && !first && buf[0] == 0x80|opClose {
+		if err != nil || n > 0 && !first && buf[0] == 0x80|client.OpClose {
 			return
 		}
 	}

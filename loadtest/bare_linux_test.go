@@ -23,7 +23,7 @@ func TestTheBareLoopWritesWhatItIsTold(t *testing.T) {
 		t.Error("it took an order that makes no sense")
 	}
 	b.stop()
-	if b.writer.alive() || b.reader.alive() {
+	if b.writer.Alive() || b.reader.Alive() {
 		t.Error("something is left")
 	}
 }

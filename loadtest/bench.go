@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
+	"liveroom/loadtest/internal/client"
+	"liveroom/loadtest/internal/process"
+	"liveroom/loadtest/internal/report"
 )
 
 // bench is what a scenario works with: a server, readers, and a place for its figures.
@@ -17,15 +20,17 @@ type bench struct {
 	o        *options
 	fleet    *fleet // that this tool started, nil for none
 	temp     string // directory of its data, "" for none
-	dial     *dialer
-	tokens   *minter
-	readers  *readers
+	dial     *client.Dialer
+	tokens   *client.Minter
+	readers  *client.Readers
 	sampler  *sampler
 	progress *progress
-	result   *Result
+	result   *report.Result
 
-	trials  int
-	restore func() // undoes moreProcs; nil before
+	trials   int
+	from, to usage   // around the measured part
+	frames   float64 // read by all viewers while measured
+	restore  func()  // undoes moreProcs; nil before
 
 	mu       sync.Mutex // guards nextUser, and result.Connections while the scenario runs
 	nextUser int
@@ -33,7 +38,7 @@ type bench struct {
 
 // perform opens a bench, runs the scenario on it and takes it down again. A result is returned with an error when the
 // run ended early but something was measured.
-func perform(ctx context.Context, o *options, stderr io.Writer) (*Result, error) {
+func perform(ctx context.Context, o *options, stderr io.Writer) (*report.Result, error) {
 	b := &bench{o: o, result: newResult(o), progress: newProgress(stderr, o.quiet)}
 	defer b.close()
 	if err := b.open(ctx); err != nil {
@@ -47,10 +52,10 @@ func perform(ctx context.Context, o *options, stderr io.Writer) (*Result, error)
 	case ctx.Err() == nil:
 		return nil, err
 	case errors.Is(context.Cause(ctx), errTimeout):
-		b.result.note("%v: the figures are of what was done until then", errTimeout)
+		b.result.Note("%v: the figures are of what was done until then", errTimeout)
 		err = errTimeout
 	default:
-		b.result.note("interrupted: the figures are of what was done until then")
+		b.result.Note("interrupted: the figures are of what was done until then")
 		err = nil
 	}
 	return b.result, err
@@ -59,7 +64,7 @@ func perform(ctx context.Context, o *options, stderr io.Writer) (*Result, error)
 // open gets the server, and everything else, ready.
 func (b *bench) open(ctx context.Context) error {
 	o := b.o
-	if err := pinSelf(o.loadCPUs); err != nil {
+	if err := process.PinSelf(o.loadCPUs); err != nil {
 		return err
 	}
 	b.restore = moreProcs(o.readers)
@@ -68,7 +73,7 @@ func (b *bench) open(ctx context.Context) error {
 			return err
 		}
 	}
-	targets, err := parseTargets(o.urls)
+	targets, err := client.ParseTargets(o.urls)
 	if err != nil {
 		return err
 	}
@@ -76,17 +81,16 @@ func (b *bench) open(ctx context.Context) error {
 	for _, t := range targets {
 		encrypted = encrypted || t.Scheme == "https"
 	}
-	b.tokens = &minter{secret: []byte(o.secret), prefix: fmt.Sprintf("lt-%s-", runID()), ttl: o.deadline() + time.Hour}
-	b.dial = &dialer{targets: targets, sources: o.sources, insecureTLS: o.insecure, compress: o.compress}
-	if b.readers, err = newReaders(o.readers, o.seed, encrypted); err != nil {
+	b.tokens = &client.Minter{Secret: []byte(o.secret), Prefix: fmt.Sprintf("lt-%s-", runID()), TTL: o.deadline() + time.Hour}
+	b.dial = &client.Dialer{Targets: targets, Sources: o.sources, InsecureTLS: o.insecure, Compress: o.compress}
+	if b.readers, err = client.NewReaders(o.readers, o.seed, encrypted); err != nil {
 		return err
 	}
-	token, err := b.tokens.admin()
+	token, err := b.tokens.Admin()
 	if err != nil {
 		return err
 	}
-	b.sampler = newSampler(o.admins, o.pids, b.redisClient(), token)
-	b.result.sampling = b.sampler.began
+	b.sampler = newSampler(o.admins, o.pids, token)
 	b.result.Environment = environment(ctx, b.sampler)
 	return b.sampler.start(ctx)
 }
@@ -98,7 +102,7 @@ func (b *bench) close() {
 		b.sampler.stop()
 	}
 	if b.readers != nil {
-		b.readers.close()
+		b.readers.Close()
 	}
 	if b.fleet != nil {
 		b.fleet.stop()
@@ -112,28 +116,21 @@ func (b *bench) close() {
 }
 
 // crowd makes an empty set of viewers in the scenario's rooms.
-func (b *bench) crowd(size int, stable bool) *crowd {
+func (b *bench) crowd(size int, stable bool) *client.Crowd {
 	b.mu.Lock()
 	first := b.nextUser
-	b.nextUser += comeBack * size // for those who come back, each time as somebody else
+	b.nextUser += client.ComeBack * size // for those who come back, each time as somebody else
 	b.mu.Unlock()
-	c := &crowd{dial: b.dial, tokens: b.tokens, readers: b.readers, rooms: b.roomNames(), stable: stable, first: first,
-		timed:   max(1, size/b.o.timed),
-		workers: b.o.connectors, failures: map[string]int{}, nodes: map[string]int{}}
+	c := &client.Crowd{Dial: b.dial, Tokens: b.tokens, Readers: b.readers, Rooms: b.roomNames(), Stable: stable, First: first,
+		Timed:   max(1, size/b.o.timed),
+		Workers: b.o.connectors, Failures: map[string]int{}, Nodes: map[string]int{}}
 	return c
-}
-
-// connected adds how a crowd came in to the result.
-func (b *bench) connected(c *crowd, wanted int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.result.connected(c, wanted)
 }
 
 func (b *bench) roomNames() []string {
 	base := b.o.room
 	if base == "" {
-		base = b.tokens.prefix + "room"
+		base = b.tokens.Prefix + "room"
 	}
 	if b.o.rooms == 1 {
 		return []string{base}
@@ -145,19 +142,16 @@ func (b *bench) roomNames() []string {
 	return out
 }
 
-// gather connects a crowd, with progress, and complains when hardly anybody comes in.
-func (b *bench) gather(ctx context.Context, c *crowd, n int) error {
-	stop := b.progress.watch(time.Second, func() string {
-		return fmt.Sprintf("connecting: %d of %d joined, %d failed", c.joined.Load(), n, c.failed.Load())
-	})
-	err := c.fill(ctx, n, b.o.connectRate)
-	stop()
+// gather connects a crowd, and complains when hardly anybody comes in.
+func (b *bench) gather(ctx context.Context, c *client.Crowd, n int) error {
+	b.progress.line(fmt.Sprintf("connecting %d viewers", n))
+	err := c.Fill(ctx, n, b.o.connectRate)
 	b.connected(c, n)
 	if err != nil {
 		return err
 	}
-	if live := len(c.live()); live < (n+1)/2 {
-		closes, _ := b.readers.tables()
+	if live := len(c.Live()); live < (n+1)/2 {
+		closes, _ := b.readers.Tables()
 		return fmt.Errorf("only %d of %d viewers came in (%s; close codes %v); when the server limits connects per address, "+
 			"a lower -connect-rate or more -sources help", live, n, b.result.Connections, closes)
 	}
@@ -165,26 +159,51 @@ func (b *bench) gather(ctx context.Context, c *crowd, n int) error {
 }
 
 // audience runs f while -viewers are in their rooms.
-func (b *bench) audience(ctx context.Context, f func(*crowd) error) error {
+func (b *bench) audience(ctx context.Context, f func(*client.Crowd) error) error {
 	c := b.crowd(b.o.viewers, true)
-	defer dismiss(ctx, c)
+	defer client.Dismiss(ctx, c)
 	if err := b.gather(ctx, c, b.o.viewers); err != nil {
 		return err
 	}
 	return f(c)
 }
 
+// timed is the processor time that the one node under test spends in f, in seconds.
+func (b *bench) timed(f func() error) (float64, error) {
+	before, err := process.CPUTime(b.o.pids[0])
+	if err != nil {
+		return 0, err
+	}
+	if err := f(); err != nil {
+		return 0, err
+	}
+	after, err := process.CPUTime(b.o.pids[0])
+	return after - before, err
+}
+
+// oneNode refuses a scenario that looks at one node's processor time when there is not exactly one.
+func (b *bench) oneNode() error {
+	if len(b.o.pids) != 1 {
+		return fmt.Errorf("%s looks at the processor time of one node: give -spawn 1, or -pid with -url", b.o.scenario.name)
+	}
+	return nil
+}
+
+// moreProcs gives the Go scheduler a P for each reader and some more, even on one processor. A reader sits in
+// epoll_wait with its P; on GOMAXPROCS(1) the speaker would wait up to 10 ms until the runtime takes that P away.
+func moreProcs(readers int) (restore func()) {
+	before := runtime.GOMAXPROCS(0)
+	runtime.GOMAXPROCS(max(before, readers+4))
+	return func() { runtime.GOMAXPROCS(before) }
+}
+
+// band names a stretch of the time line, in seconds since the first attempt.
+func (b *bench) band(name string, from, to float64) {
+	b.result.Bands = append(b.result.Bands, report.Band{Name: name, From: from, To: to})
+}
+
 // freeRest is how long a server may take to give memory back after it was told to.
 const freeRest = 2 * time.Second
-
-// finish adds what belongs to the whole run.
-func (b *bench) finish(began time.Time) {
-	r := b.result
-	r.Seconds = time.Since(began).Seconds()
-	r.Server = b.sampler.series()
-	r.count(b.readers)
-	r.usage(b.sampler)
-}
 
 // runID is different for each run, so that nobody meets yesterday's buckets.
 func runID() string { return fmt.Sprintf("%x", time.Now().UnixNano()/1e6&0xffffffff) }
@@ -196,19 +215,20 @@ var (
 
 // progress shows one line about what is going on: in place on a terminal, else a line each time. Safe for concurrent use.
 type progress struct {
-	mu    sync.Mutex
-	out   io.Writer                // guarded by mu
-	bar   *progressbar.ProgressBar // nil when out is no terminal
-	quiet bool
+	mu           sync.Mutex
+	out          io.Writer // guarded by mu
+	clear, after string    // around a line
 }
 
 func newProgress(out io.Writer, quiet bool) *progress {
-	p := &progress{out: out, quiet: quiet}
-	if f, ok := out.(*os.File); ok && !quiet {
+	p := &progress{out: out, after: "\n"}
+	if f, ok := out.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-			p.bar = progressbar.NewOptions(-1, progressbar.OptionSetWriter(out), progressbar.OptionSpinnerType(14),
-				progressbar.OptionSetElapsedTime(true), progressbar.OptionClearOnFinish())
+			p.clear, p.after = "\r\x1b[K", ""
 		}
+	}
+	if quiet {
+		p.out = io.Discard
 	}
 	return p
 }
@@ -217,40 +237,12 @@ func newProgress(out io.Writer, quiet bool) *progress {
 func (p *progress) line(s string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case p.quiet:
-	case p.bar != nil:
-		p.bar.Describe(s)
-		_ = p.bar.Add(1) // a terminal that went away is no reason to end a run
-	default:
-		fmt.Fprintln(p.out, s)
-	}
-}
-
-// watch shows what say returns, again and again, until the function it returns is called.
-func (p *progress) watch(every time.Duration, say func() string) (stop func()) {
-	done := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		tick := time.NewTicker(every)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				p.line(say())
-			case <-done:
-				return
-			}
-		}
-	})
-	return func() { close(done); wg.Wait() }
+	fmt.Fprint(p.out, p.clear, s, p.after)
 }
 
 // end clears the line.
 func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.bar != nil {
-		_ = p.bar.Finish() // see line
-	}
+	fmt.Fprint(p.out, p.clear)
 }

@@ -1,14 +1,12 @@
 package main
 
 import (
-	_ "embed"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
+	"liveroom/loadtest/internal/report"
 )
 
 // bound is a quota as one states it: any window of w seconds admits at most burst + rate·w.
@@ -103,15 +101,6 @@ func (b bound) excess(stamps []int64) int64 {
 	return -messages(worst)
 }
 
-// Window is a stretch of time, both ends included, and what was admitted in it.
-type Window struct {
-	From     int64            `json:"from_ms"` // since the first attempt
-	To       int64            `json:"to_ms"`
-	Admitted int64            `json:"admitted"`
-	Allowed  int64            `json:"allowed"`           // burst + rate × (to − from + 1 ms), what a whole message fits into
-	ByNode   map[string]int64 `json:"by_node,omitempty"` // who admitted them
-}
-
 // worst is the window that comes closest to the bound, or exceeds it most: it ends at the stamp after which the level was
 // least, and begins with the first stamp after the bucket was last full. Empty for no stamps.
 func (b bound) worst(stamps []int64) (from, to int64) {
@@ -130,63 +119,13 @@ func (b bound) worst(stamps []int64) (from, to int64) {
 	return from, to
 }
 
-// The rule sets that come along, for nodes that this tool starts.
-var (
-	//go:embed rules/bench.yaml
-	benchRules []byte
-	//go:embed rules/pulse.yaml
-	pulseRules []byte
-	//go:embed rules/quota.yaml
-	quotaTemplate []byte
-)
-
-// ruleSet is what this tool reads of a rule file: enough to know the bound it can check.
-type ruleSet struct {
-	Rules []struct {
-		Action any    `yaml:"action"`
-		Scope  string `yaml:"scope"`
-		Room   string `yaml:"room"`
-		Rate   int64  `yaml:"rate"`
-		Burst  int64  `yaml:"burst"`
-		Tiers  []struct {
-			Below int64 `yaml:"below"`
-			Rate  int64 `yaml:"rate"`
-			Burst int64 `yaml:"burst"`
-		} `yaml:"tiers"`
-	} `yaml:"rules"`
-}
-
-// danmakuBound finds the room's danmaku quota for an audience in a rule file, the zero bound when there is none.
-func danmakuBound(file []byte, audience int) (bound, error) {
-	var set ruleSet
-	if err := yaml.Unmarshal(file, &set); err != nil {
-		return bound{}, fmt.Errorf("rules: %w", err)
+// check holds instants of admission, ascending, to the bound; nil where there is nothing to check.
+func (b bound) check(stamps []int64) *report.Bound {
+	if !b.stated() || len(stamps) == 0 {
+		return nil
 	}
-	for _, r := range set.Rules {
-		if r.Scope != "room" || r.Room != "" || !slices.Contains(names(r.Action), danmaku.String()) {
-			continue
-		}
-		for _, t := range r.Tiers {
-			if t.Below == 0 || int64(audience) < t.Below {
-				return bound{t.Rate, t.Burst}, nil
-			}
-		}
-		return bound{r.Rate, r.Burst}, nil
-	}
-	return bound{}, nil
-}
-
-// names reads a string or a list of them.
-func names(v any) []string {
-	switch v := v.(type) {
-	case string:
-		return []string{v}
-	case []any:
-		var out []string
-		for _, x := range v {
-			out = append(out, fmt.Sprint(x))
-		}
-		return out
-	}
-	return nil
+	x := &report.Bound{Rate: b.rate, Burst: b.burst, Admitted: int64(len(stamps)), Excess: b.excess(stamps)}
+	x.Allowed = b.burst + b.rate*(stamps[len(stamps)-1]-stamps[0])/1000
+	x.Used = float64(x.Admitted) / float64(max(x.Allowed, 1))
+	return x
 }

@@ -16,13 +16,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"text/tabwriter"
+
+	"liveroom/loadtest/internal/process"
 )
 
 // clusterOptions is everything the command cluster can be told. The flags' texts document the fields.
 type clusterOptions struct {
 	nodes, port, adminPort int
 	dataDir                string
-	server                 options // of which only what concerns starting nodes is used
+	serverOptions          // of which only what concerns starting nodes is used
 }
 
 // clusterAbout is the command in a line of the help.
@@ -35,15 +37,15 @@ func parseCluster(args []string, usage io.Writer) (*clusterOptions, error) {
 	set.IntVar(&o.port, "port", 8080, "of the one address for viewers; the nodes' own are the next ones; 0: free ones")
 	set.IntVar(&o.adminPort, "admin-port", 8090, "of the first node's admin page; the others have the next ones; 0: free ones")
 	set.StringVar(&o.dataDir, "data-dir", "", "where the nodes keep their data; empty: a directory that is removed at the end")
-	set.StringVar(&o.server.server, "server", "", "the liveserver to start; empty: build it from this module")
-	set.StringVar(&o.server.rules, "rules", "", "limit rules, a file; empty: those that ship")
-	set.StringVar(&o.server.nats, "nats", "", "use this NATS instead of starting one")
-	set.StringVar(&o.server.redis, "redis", "", "use this Redis instead of starting one")
-	set.StringVar(&o.server.serverLog, "server-log", "", "file for what the nodes write; empty: only shown when one ends")
+	set.StringVar(&o.server, "server", "", "the liveserver to start; empty: build it from this module")
+	set.StringVar(&o.rules, "rules", "", "limit rules, a file; empty: those that ship")
+	set.StringVar(&o.nats, "nats", "", "use this NATS instead of starting one")
+	set.StringVar(&o.redis, "redis", "", "use this Redis instead of starting one")
+	set.StringVar(&o.serverLog, "server-log", "", "file for what the nodes write; empty: only shown when one ends")
 	if err := parseFlags(set, clusterAbout, args, usage); err != nil {
 		return nil, err
 	}
-	o.server.spawn = max(o.nodes, 2) // one node has its NATS inside, and then there is nothing to share
+	o.spawn = max(o.nodes, 2) // one node has its NATS inside, and then there is nothing to share
 	if o.nodes < 1 || o.port < 0 || o.adminPort < 0 {
 		return nil, errors.New("-nodes must be above 0, ports not below")
 	}
@@ -75,7 +77,7 @@ func (o *clusterOptions) run(ctx context.Context, stdout, stderr io.Writer) erro
 	}
 	p := newProgress(stderr, false)
 	defer p.end()
-	f, err := newFleet(ctx, dir, &o.server, p)
+	f, err := newFleet(ctx, dir, &o.serverOptions, p)
 	if f != nil {
 		defer f.stop()
 	}
@@ -83,8 +85,8 @@ func (o *clusterOptions) run(ctx context.Context, stdout, stderr io.Writer) erro
 		return err
 	}
 	f.extra = []string{"-print-tokens", "always", "-drain-timeout", "2s", "-log-level", "warn"}
-	if o.server.rules != "" {
-		rules, err := filepath.Abs(o.server.rules)
+	if o.rules != "" {
+		rules, err := filepath.Abs(o.rules)
 		if err != nil {
 			return err
 		}
@@ -141,14 +143,14 @@ func (f *fleet) announce(w io.Writer, port int) error {
 		}
 	}
 	for _, n := range f.nodes {
-		name := n.name
+		name := n.Name
 		for _, page := range n.pages {
 			fmt.Fprintf(t, "  %s\t%s\t%s\n", name, page.name, page.url)
 			name = ""
 		}
-		fmt.Fprintf(t, "\tprocess\t%d\n", n.cmd.Process.Pid)
+		fmt.Fprintf(t, "\tprocess\t%d\n", n.Cmd.Process.Pid)
 	}
-	fmt.Fprintf(t, "  shared\tNATS\t%s\n\tRedis\t%s\n", f.shared.natsURL, f.shared.redisURL)
+	fmt.Fprintf(t, "  shared\tNATS\t%s\n\tRedis\t%s\n", f.shared.NatsURL, f.shared.RedisURL)
 	if err := t.Flush(); err != nil {
 		return err
 	}
@@ -161,47 +163,39 @@ var errNoneLeft = errors.New("no node is left")
 
 // watch tells of every child that ends, until ctx ends or no node is left.
 func (f *fleet) watch(ctx context.Context, w io.Writer) error {
-	all := f.shared.children()
+	all := f.shared.Children()
 	for _, n := range f.nodes {
-		all = append(all, n.child)
+		all = append(all, n.Child)
 	}
-	ended := make(chan *child, len(all))
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	var wg sync.WaitGroup
-	defer wg.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	for _, c := range all {
 		wg.Go(func() {
 			select {
-			case <-c.gone:
-				ended <- c
+			case <-c.Gone:
+				fmt.Fprintln(w, f.obituary(c))
+				if len(f.living()) == 0 {
+					stop(errNoneLeft)
+				}
 			case <-ctx.Done():
 			}
 		})
 	}
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case c := <-ended:
-			fmt.Fprintln(w, f.obituary(c))
-			if !f.alive() {
-				return errNoneLeft
-			}
-		}
-	}
+	wg.Wait()
+	return context.Cause(ctx)
 }
 
 // obituary is one line: what has ended, how, and what that means to the others.
-func (f *fleet) obituary(c *child) string {
-	line := fmt.Sprintf("%s has ended: %s", c.name, c.ended())
-	if said := c.log.last(); said != "" && c.failed() {
+func (f *fleet) obituary(c *process.Child) string {
+	line := fmt.Sprintf("%s has ended: %s", c.Name, c.Ended())
+	if said := c.Log.Last(); said != "" && c.Failed() {
 		line += " (" + said + ")"
 	}
 	switch c {
-	case f.shared.redis:
+	case f.shared.Redis:
 		return line + "; every node grants its part of each quota, or what a rule's on_outage says"
-	case f.shared.nats:
+	case f.shared.Nats:
 		return line + "; danmaku and likes go on among the viewers of one node, gifts get try_later"
 	}
 	left := f.living()
@@ -211,13 +205,11 @@ func (f *fleet) obituary(c *child) string {
 	return line + "; its viewers reconnect to " + strings.Join(left, " or ") + " and resume, counts are right within 6 s"
 }
 
-func (f *fleet) alive() bool { return len(f.living()) > 0 }
-
 // living are the names of the nodes that have not ended.
 func (f *fleet) living() (out []string) {
 	for _, n := range f.nodes {
-		if n.alive() {
-			out = append(out, n.name)
+		if n.Alive() {
+			out = append(out, n.Name)
 		}
 	}
 	return out

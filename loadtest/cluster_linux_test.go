@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"liveroom/loadtest/internal/process"
 )
 
 // output collects what is written and tells of each line. Safe for concurrent use.
@@ -104,7 +106,7 @@ func startCluster(t *testing.T) (cmd *exec.Cmd, out *output, temp string) {
 	t.Helper()
 	temp, out = t.TempDir(), newOutput()
 	cmd = exec.Command(os.Args[0], "cluster", "-port", "0", "-admin-port", "0", "-server", liveserver(t))
-	cmd.Env = append(os.Environ(), childVariable+"=1", "TMPDIR="+temp)
+	cmd.Env = append(os.Environ(), process.ChildVariable+"=1", "TMPDIR="+temp)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

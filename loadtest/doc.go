@@ -5,15 +5,20 @@
 //
 // The one idea: a schedule of attempts is fixed before the first one is sent, and every latency counts from the instant
 // an attempt was due, so that a server that stalls can't slow the questions down and look better for it (an open loop;
-// what the field calls coordinated omission is the opposite). Readers are cheap enough that thousands of viewers fit on
-// one core: a viewer is a descriptor in an epoll set, frames are skimmed by byte scanning, and a frame that another
-// viewer of the same reader has already brought is recognised by comparison instead of being read again.
+// what the field calls coordinated omission is the opposite).
 //
-// Concurrency: each reader ([epollLoop], or a goroutine per socket) owns the inbound half of its sessions and records
-// into its own [sink], under that sink's mutex; the [speaker] is one goroutine; everything a [trial] fixes before it
-// starts is shared without locks.
+// This package is the scenarios. Below it: internal/client is the viewers, internal/process the programs that are started
+// and what the system says of them, internal/report a run's figures and how they are told. A scenario has a [bench], on
+// which everything stands, and fills its result; it runs on one goroutine, and what it lets run beside (visitors, frozen
+// readers, the acts of the scenario quota) ends before it returns.
 //
 // What it does not do: it is a black box that knows package protocol alone, so it measures a server from outside and
 // can't tell which part of it was slow. `ts` and its own clock are compared directly: latency since admission is right
 // on one host, or between hosts whose clocks agree.
+//
+// Files: main.go (what it is called as), options.go, scenario.go (the list), bench.go (what a scenario stands on), measure.go (a
+// plan, carried out), fill.go (the result's figures); the scenarios fanout.go (pulse and soak too), frames.go, joins.go (and
+// tail), footprint.go (ramp, churn), neighbours.go (slow, fair), quota.go, teams.go (who speaks on which node),
+// quotafigures.go, bound.go (the exact bucket); bare.go (the loops that no server is faster than), spawn.go and rules.go
+// (nodes that are started), sampler.go, admin.go and redis.go (what a server says of itself); table.go, cluster.go (commands).
 package main

@@ -13,6 +13,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"liveroom/loadtest/internal/client"
 	"liveroom/protocol"
 )
 
@@ -94,7 +95,7 @@ func (f *fakeServer) serve(w http.ResponseWriter, r *http.Request) {
 	if f.deflate {
 		mode = websocket.CompressionNoContextTakeover
 	}
-	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{subprotocol}, CompressionMode: mode, CompressionThreshold: 1})
+	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{client.Subprotocol}, CompressionMode: mode, CompressionThreshold: 1})
 	if err != nil {
 		return
 	}

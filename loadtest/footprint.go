@@ -6,25 +6,10 @@ import (
 	"fmt"
 	"runtime"
 	"time"
+
+	"liveroom/loadtest/internal/client"
+	"liveroom/loadtest/internal/report"
 )
-
-// RampPoint is the server at one number of idle sessions, met twice.
-type RampPoint struct {
-	Sessions   int     `json:"sessions"`
-	Memory     float64 `json:"memory_bytes" col:"memory,B"`      // resident, untouched, after -hold
-	Freed      float64 `json:"memory_freed_bytes" col:"freed,B"` // resident, in the second pass, after it was told to give back what it can
-	Heap       float64 `json:"heap_bytes" col:"heap then,B"`     // Go heap in use then
-	Goroutines float64 `json:"goroutines" col:"goroutines,0"`
-	CPU        float64 `json:"cpu" col:"idle CPU,%"` // of one core, idle
-	After      bool    `json:"after,omitempty"`      // everybody has left again, -hold and afterRest ago
-}
-
-func (p RampPoint) label() string {
-	if p.After {
-		return "all left"
-	}
-	return fmt.Sprint(p.Sessions)
-}
 
 // afterRest is how long a server may take, untouched, to give back what a crowd that has left had needed.
 const afterRest = 30 * time.Second
@@ -52,7 +37,7 @@ func ramp(ctx context.Context, b *bench) error {
 		return err
 	}
 	if !b.sampler.free(ctx, 0) {
-		b.result.note("the server offers no way to free memory (POST /debug/free on its admin address): only the untouched memory is known")
+		b.result.Note("the server offers no way to free memory (POST /debug/free on its admin address): only the untouched memory is known")
 		return nil
 	}
 	if err := b.renew(ctx); err != nil {
@@ -65,24 +50,19 @@ func ramp(ctx context.Context, b *bench) error {
 // comes back to them costs less than it does a new one.
 func (b *bench) renew(ctx context.Context) error {
 	if b.fleet == nil || len(b.fleet.nodes) != 1 {
-		b.result.note("the second pass met the server that the first had grown: what is freed is too little per session")
+		b.result.Note("the second pass met the server that the first had grown: what is freed is too little per session")
 		return nil
 	}
-	b.fleet.nodes[0].stop()
+	b.fleet.nodes[0].Stop()
 	n, err := b.fleet.launch(ctx, nodeName(1))
 	if err != nil {
 		return err
 	}
-	if b.dial.targets, err = parseTargets([]string{n.url}); err != nil {
+	if b.dial.Targets, err = client.ParseTargets([]string{n.url}); err != nil {
 		return err
 	}
-	b.sampler.watchOnly(n.admin, n.cmd.Process.Pid)
+	b.sampler.watch(n.admin, n.Cmd.Process.Pid, true)
 	return nil
-}
-
-func lastsRamp(o *options) time.Duration {
-	connecting := time.Duration(float64(o.viewers) / o.connectRate * float64(time.Second))
-	return connecting + 2*time.Duration(o.points+2)*(o.hold+freeRest) + 2*afterRest
 }
 
 // rampSizes are evenly spaced from -from, or a share of them where those are not so many, to -viewers.
@@ -102,10 +82,10 @@ func rampSizes(o *options) []int {
 func (b *bench) rampPass(ctx context.Context, free bool) error {
 	o := b.o
 	c := b.crowd(o.viewers, true)
-	defer dismiss(ctx, c)
+	defer client.Dismiss(ctx, c)
 	at := 0
 	look := func(after bool) error {
-		err := b.rampPoint(ctx, at, len(c.live()), free, after)
+		err := b.rampPoint(ctx, at, len(c.Live()), free, after)
 		at++
 		return err
 	}
@@ -113,8 +93,8 @@ func (b *bench) rampPass(ctx context.Context, free bool) error {
 		return err
 	}
 	for _, size := range rampSizes(o) {
-		b.progress.line(fmt.Sprintf("ramp: connecting %d more", size-len(c.live())))
-		if err := c.fill(ctx, size, o.connectRate); err != nil {
+		b.progress.line(fmt.Sprintf("ramp: connecting %d more", size-len(c.Live())))
+		if err := c.Fill(ctx, size, o.connectRate); err != nil {
 			return err
 		}
 		if err := look(false); err != nil {
@@ -122,13 +102,13 @@ func (b *bench) rampPass(ctx context.Context, free bool) error {
 		}
 	}
 	b.connected(c, o.viewers)
-	if len(c.live()) < o.viewers/2 {
-		return fmt.Errorf("only %d of %d viewers came in (%s)", len(c.live()), o.viewers, b.result.Connections)
+	if len(c.Live()) < o.viewers/2 {
+		return fmt.Errorf("only %d of %d viewers came in (%s)", len(c.Live()), o.viewers, b.result.Connections)
 	}
-	c.disperse(ctx, politely, 4*o.connectRate)
+	c.Disperse(ctx, client.Politely, 4*o.connectRate)
 	if !free && o.hold > 0 {
 		b.progress.line(fmt.Sprintf("ramp: all have left, %s until the last look", afterRest))
-		if err := waitFor(ctx, afterRest); err != nil {
+		if err := client.WaitFor(ctx, afterRest); err != nil {
 			return err
 		}
 	}
@@ -139,7 +119,7 @@ func (b *bench) rampPass(ctx context.Context, free bool) error {
 func (b *bench) rampPoint(ctx context.Context, i, sessions int, free, after bool) error {
 	b.progress.line(fmt.Sprintf("ramp: %d sessions, resting %s%s", sessions, b.o.hold, b.sampler.line()))
 	before := b.sampler.spent(ctx)
-	if err := waitFor(ctx, b.o.hold); err != nil {
+	if err := client.WaitFor(ctx, b.o.hold); err != nil {
 		return err
 	}
 	idle := b.sampler.spent(ctx)
@@ -157,7 +137,7 @@ func (b *bench) rampPoint(ctx context.Context, i, sessions int, free, after bool
 		}
 		return nil
 	}
-	p := RampPoint{Sessions: sessions, Memory: x.Memory, Goroutines: x.Goroutines, After: after}
+	p := report.RampPoint{Sessions: sessions, Memory: x.Memory, Goroutines: x.Goroutines, After: after}
 	p.CPU, _, _ = idle.since(before)
 	b.result.Ramp = append(b.result.Ramp, p)
 	return nil
@@ -213,15 +193,6 @@ func slope(x, y []float64) float64 {
 // watchers are the sessions that stay through a churn and see whether it disturbs them.
 const watchers = 100
 
-// ChurnRound is the server after one round of viewers has gone.
-type ChurnRound struct {
-	Sessions   float64 `json:"sessions" col:"sessions left,0"` // as the server counts them
-	Goroutines float64 `json:"goroutines" col:"goroutines,0"`
-	Heap       float64 `json:"heap_bytes" col:"heap,B"` // in use, after a collection
-	Memory     float64 `json:"memory_bytes" col:"memory,B"`
-	Failed     int64   `json:"failed" col:"failed"`
-}
-
 // churn lets rounds of viewers come and go, a third politely, a third without a word, a third by reset, while some
 // watch the room's chat.
 func churn(ctx context.Context, b *bench) error {
@@ -230,7 +201,7 @@ func churn(ctx context.Context, b *bench) error {
 		return errors.New("churn looks at the server's memory: give -admin or -pid with -url")
 	}
 	stay := b.crowd(watchers, true)
-	defer dismiss(ctx, stay)
+	defer client.Dismiss(ctx, stay)
 	if err := b.gather(ctx, stay, watchers); err != nil {
 		return err
 	}
@@ -240,10 +211,10 @@ func churn(ctx context.Context, b *bench) error {
 	}
 	chat, stop := context.WithCancel(ctx)
 	defer stop()
-	p := plan{phases: []phase{steady(o.deadline(), o.rate)}, slot: time.Second, senders: o.senders, label: "churn"}
+	p := plan{phases: []client.Phase{client.Steady(o.deadline(), o.rate)}, slot: time.Second, senders: o.senders, label: "churn"}
 	err = b.around(ctx, func() (err error) {
 		p.meanwhile = func(ctx context.Context, _ time.Time) { err = b.rounds(ctx); stop() }
-		_, spoken := b.mainTrial(chat, p, stay.live())
+		_, spoken := b.mainTrial(chat, p, stay.Live())
 		if errors.Is(spoken, context.Canceled) {
 			return err
 		}
@@ -257,13 +228,13 @@ func (b *bench) rounds(ctx context.Context) error {
 	o := b.o
 	for i := range o.rounds {
 		c := b.crowd(o.viewers, false)
-		err := c.connect(ctx, o.viewers, o.connectRate)
+		err := c.Connect(ctx, o.viewers, o.connectRate)
 		b.connected(c, o.viewers)
-		c.disperse(context.WithoutCancel(ctx), rudely, o.connectRate)
+		c.Disperse(context.WithoutCancel(ctx), client.Rudely, o.connectRate)
 		if err != nil {
 			return err
 		}
-		if err := waitFor(ctx, b.o.hold); err != nil {
+		if err := client.WaitFor(ctx, b.o.hold); err != nil {
 			return err
 		}
 		b.sampler.free(ctx, min(freeRest, b.o.hold))
@@ -271,15 +242,15 @@ func (b *bench) rounds(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.result.Churn = append(b.result.Churn, ChurnRound{x.Sessions, x.Goroutines, x.Heap, x.Memory, c.failed.Load()})
+		b.result.Churn = append(b.result.Churn, report.ChurnRound{Sessions: x.Sessions, Goroutines: x.Goroutines, Heap: x.Heap, Memory: x.Memory, Failed: c.Failed.Load()})
 		b.progress.line(fmt.Sprintf("churn: round %d of %d gone, %.0f sessions left, %.0f goroutines, heap %s",
-			i+1, o.rounds, x.Sessions, x.Goroutines, formatBytes(x.Heap)))
+			i+1, o.rounds, x.Sessions, x.Goroutines, report.FormatBytes(x.Heap)))
 	}
 	return nil
 }
 
 // growth compares the last round with the second, since the first one fills pools and tables.
-func (b *bench) growth(first ServerSample) {
+func (b *bench) growth(first look) {
 	rounds := b.result.Churn
 	if len(rounds) == 0 {
 		return

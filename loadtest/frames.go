@@ -6,15 +6,10 @@ import (
 	"math"
 	"strings"
 	"time"
-)
 
-// FrameRound is one turn of the server and one of the bare loop.
-type FrameRound struct {
-	Bytes  float64 `json:"bytes" col:"bytes,0"`                                         // of an average frame, header included
-	Server float64 `json:"server_seconds_per_frame" col:"server,s,frame_cpu"`           // processor time of all the server did, but for what it does while idle
-	Bare   float64 `json:"bare_seconds_per_frame" col:"bare write(2),s,frame_cpu_bare"` // of the bare loop, the same number of frames and bytes
-	Ratio  float64 `json:"ratio" col:"ratio,3,frame_ratio"`                             // of the two
-}
+	"liveroom/loadtest/internal/client"
+	"liveroom/loadtest/internal/report"
+)
 
 // frames asks what a frame costs: the processor time of the whole server, by frame that a viewer read, in turns with that
 // of a process that only writes the same bytes to as many sockets.
@@ -23,9 +18,9 @@ func frames(ctx context.Context, b *bench) error {
 	if err := b.oneNode(); err != nil {
 		return err
 	}
-	return b.audience(ctx, func(c *crowd) error {
-		return b.withBare(ctx, len(c.live()), func(loop *bare) (err error) {
-			f := &frameTurns{bench: b, crowd: c, loop: loop, text: textOf(o.size), each: eachBurst(o.size), speak: newWriter(newRand(o.seed))}
+	return b.audience(ctx, func(c *client.Crowd) error {
+		return b.withBare(ctx, len(c.Live()), func(loop *bare) (err error) {
+			f := &frameTurns{bench: b, crowd: c, loop: loop, text: textOf(o.size), each: eachBurst(o.size), speak: client.NewWriter(client.NewRand(o.seed))}
 			if f.idle, err = b.idle(ctx); err != nil {
 				return err
 			}
@@ -40,7 +35,7 @@ func frames(ctx context.Context, b *bench) error {
 						b.result.Frames = append(b.result.Frames, round)
 					}
 				}
-				b.result.medians(b.result.Frames)
+				b.result.Medians(b.result.Frames)
 				return nil
 			})
 		})
@@ -50,11 +45,11 @@ func frames(ctx context.Context, b *bench) error {
 // frameTurns takes turns.
 type frameTurns struct {
 	*bench
-	crowd *crowd
+	crowd *client.Crowd
 	loop  *bare
 	text  string // of a message
 	each  int    // messages at a time: what does not fit into one
-	speak *writer
+	speak *client.Writer
 	said  int
 	idle  float64 // of one core: what the same sessions cost while nobody speaks, heartbeats above all
 }
@@ -63,7 +58,7 @@ type frameTurns struct {
 func (b *bench) idle(ctx context.Context) (float64, error) {
 	b.progress.line("frames: nobody speaks")
 	start := time.Now()
-	spent, err := b.timed(func() error { return waitFor(ctx, 2*b.o.duration) })
+	spent, err := b.timed(func() error { return client.WaitFor(ctx, 2*b.o.duration) })
 	share := spent / time.Since(start).Seconds()
 	b.result.Values["idle_cpu"] = share
 	return share, err
@@ -94,16 +89,16 @@ func eachBurst(size int) int {
 }
 
 // round is a turn of the server and then one of the bare loop with as many frames of the same size.
-func (f *frameTurns) round(ctx context.Context) (r FrameRound, err error) {
-	before, start := f.readers.totals(), time.Now()
+func (f *frameTurns) round(ctx context.Context) (r report.FrameRound, err error) {
+	before, start := f.readers.Totals(), time.Now()
 	bursts := max(1, int(f.o.duration.Seconds()*f.o.rate/float64(f.o.viewers)/float64(f.each)))
 	spent, err := f.timed(func() error { return f.say(ctx, bursts, f.o.duration/time.Duration(bursts)) })
 	if err != nil {
 		return r, err
 	}
-	now, sockets := f.readers.totals(), len(f.crowd.live())
-	written := float64(now.frames - before.frames)
-	r.Bytes = float64(now.bytes-before.bytes)/written + frameHeader4
+	now, sockets := f.readers.Totals(), len(f.crowd.Live())
+	written := float64(now.Frames - before.Frames)
+	r.Bytes = float64(now.Bytes-before.Bytes)/written + frameHeader4
 	r.Server = (spent - f.idle*time.Since(start).Seconds()) / written
 	passes := max(1, int(math.Round(written/float64(f.o.viewers))))
 	bare, err := f.loop.timed(Passes{passes, f.o.duration / time.Duration(passes), int(math.Round(r.Bytes)), sockets})
@@ -114,16 +109,16 @@ func (f *frameTurns) round(ctx context.Context) (r FrameRound, err error) {
 
 // say sends bursts of messages and waits until everything has arrived. Nothing of it is a trial: only frames count.
 func (f *frameTurns) say(ctx context.Context, bursts int, every time.Duration) error {
-	senders, tag, start := f.crowd.live(), newTag(f.speak.rng), time.Now()
-	before := f.readers.totals().events[kindDanmaku]
+	senders, tag, start := f.crowd.Live(), client.NewTag(f.speak.Rng), time.Now()
+	before := f.readers.Totals().Danmaku
 	for i := range bursts {
-		if err := waitUntil(ctx, start.Add(time.Duration(i)*every)); err != nil {
+		if err := client.WaitUntil(ctx, start.Add(time.Duration(i)*every)); err != nil {
 			return err
 		}
 		for range f.each {
 			s := senders[f.said%len(senders)]
 			f.said++
-			if err := s.wire.write(f.speak.danmaku(tag, f.said, f.text)); err != nil {
+			if err := s.Wire.Write(f.speak.Danmaku(tag, f.said, f.text)); err != nil {
 				return err
 			}
 		}
@@ -133,15 +128,15 @@ func (f *frameTurns) say(ctx context.Context, bursts int, every time.Duration) e
 
 // awaitAll waits until all viewers together have read so many danmaku.
 func (f *frameTurns) awaitAll(ctx context.Context, owed int64) error {
-	moved, since := f.readers.motion(), time.Now()
-	for f.readers.totals().events[kindDanmaku] < owed {
+	moved, since := f.readers.Motion(), time.Now()
+	for f.readers.Totals().Danmaku < owed {
 		if moved() {
 			since = time.Now()
 		}
-		if time.Since(since) > connectTimeout {
-			return fmt.Errorf("%d deliveries did not come", owed-f.readers.totals().events[kindDanmaku])
+		if time.Since(since) > client.ConnectTimeout {
+			return fmt.Errorf("%d deliveries did not come", owed-f.readers.Totals().Danmaku)
 		}
-		if err := waitFor(ctx, 5*time.Millisecond); err != nil {
+		if err := client.WaitFor(ctx, 5*time.Millisecond); err != nil {
 			return err
 		}
 	}

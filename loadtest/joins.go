@@ -6,15 +6,10 @@ import (
 	"fmt"
 	"math"
 	"time"
-)
 
-// JoinRound is one turn of the server and one of the bare upgrade loop: the same viewers by the same client.
-type JoinRound struct {
-	Server float64 `json:"server_joins_per_second" col:"joins/s,0,joins_per_second"`
-	Bare   float64 `json:"bare_joins_per_second" col:"bare upgrade loop,0,joins_per_second_bare"`
-	Ratio  float64 `json:"ratio" col:"ratio,3,joins_ratio"`
-	CPU    float64 `json:"server_seconds_per_join" col:"server CPU per join,s,join_cpu"` // processor time
-}
+	"liveroom/loadtest/internal/client"
+	"liveroom/loadtest/internal/report"
+)
 
 // asFast is a connect rate that waits for nothing: what is measured is how fast the other side is.
 const asFast = 1e9
@@ -28,19 +23,19 @@ func joins(ctx context.Context, b *bench) error {
 	}
 	loop, address, err := startUpgrader(ctx, o.serverCPUs)
 	if loop != nil {
-		defer loop.kill() // it holds nothing that must be put away
+		defer loop.Kill() // it holds nothing that must be put away
 	}
 	if err != nil {
 		return err
 	}
 	bare := *b.dial
-	if bare.targets, err = parseTargets([]string{address}); err != nil {
+	if bare.Targets, err = client.ParseTargets([]string{address}); err != nil {
 		return err
 	}
 	return b.around(ctx, func() error {
 		for i := range o.rounds + 1 {
 			b.progress.line(fmt.Sprintf("joins: round %d of %d, %d viewers", i, o.rounds, o.viewers))
-			var r JoinRound
+			var r report.JoinRound
 			if r.Bare, err = b.storm(ctx, &bare); err != nil {
 				return err
 			}
@@ -54,42 +49,29 @@ func joins(ctx context.Context, b *bench) error {
 				b.result.Joins = append(b.result.Joins, r)
 			}
 		}
-		b.result.medians(b.result.Joins)
+		b.result.Medians(b.result.Joins)
 		return nil
 	})
 }
 
 // storm lets all viewers come at once by way of d and go again, and returns how many came in per second.
-func (b *bench) storm(ctx context.Context, d *dialer) (float64, error) {
+func (b *bench) storm(ctx context.Context, d *client.Dialer) (float64, error) {
 	c := b.crowd(b.o.viewers, false)
-	c.dial = d
-	defer c.disperse(context.WithoutCancel(ctx), politely, 0)
+	c.Dial = d
+	defer c.Disperse(context.WithoutCancel(ctx), client.Politely, 0)
 	start := time.Now()
-	err := c.connect(ctx, b.o.viewers, asFast)
+	err := c.Connect(ctx, b.o.viewers, asFast)
 	took := time.Since(start)
 	b.connected(c, b.o.viewers)
 	if err != nil {
 		return 0, err
 	}
-	if n := len(c.live()); n < b.o.viewers {
-		closes, _ := b.readers.tables()
-		b.result.note("%d of %d viewers came in at once (close codes %v)", n, b.o.viewers, closes)
+	if n := len(c.Live()); n < b.o.viewers {
+		closes, _ := b.readers.Tables()
+		b.result.Note("%d of %d viewers came in at once (close codes %v)", n, b.o.viewers, closes)
 	}
-	return float64(c.joined.Load()) / took.Seconds(), nil
+	return float64(c.Joined.Load()) / took.Seconds(), nil
 }
-
-// TailRound is the small rooms at one rate.
-type TailRound struct {
-	Rate     float64 `json:"messages_per_second"`
-	Delivery float64 `json:"server_seconds_per_delivery" col:"CPU per delivery,s"` // processor time of all the server did
-	Frame    float64 `json:"server_seconds_per_frame" col:"per frame,s"`
-	Bare     float64 `json:"bare_seconds_per_frame" col:"bare write(2),s"`                        // of a bare loop that writes at the same times to as many sockets
-	Message  float64 `json:"seconds_per_message_beyond_writes" col:"per message beyond writes,s"` // what a message costs besides those writes
-	P50      float64 `json:"p50_seconds" col:"p50,s"`
-	P99      float64 `json:"p99_seconds" col:"p99,s"`
-}
-
-func (t TailRound) label() string { return fmt.Sprintf("%.0f", t.Rate) }
 
 // tailRates are messages per second over all rooms, up to -rate.
 var tailRates = []float64{1000, 2000, 4000, 7000}
@@ -99,15 +81,15 @@ func longTail(ctx context.Context, b *bench) error {
 	if err := b.oneNode(); err != nil {
 		return err
 	}
-	return b.audience(ctx, func(c *crowd) error {
-		publishers := onePerRoom(c.live())
-		return b.withBare(ctx, len(c.live()), func(loop *bare) error {
+	return b.audience(ctx, func(c *client.Crowd) error {
+		publishers := onePerRoom(c.Live())
+		return b.withBare(ctx, len(c.Live()), func(loop *bare) error {
 			return b.around(ctx, func() error {
 				for _, rate := range tailRates {
 					if rate > b.o.rate {
 						break
 					}
-					if err := b.tailRound(ctx, c.live(), publishers, loop, rate); err != nil {
+					if err := b.tailRound(ctx, c.Live(), publishers, loop, rate); err != nil {
 						return err
 					}
 				}
@@ -118,11 +100,11 @@ func longTail(ctx context.Context, b *bench) error {
 }
 
 // onePerRoom is a session of each room, in the order of the rooms' first ones.
-func onePerRoom(sessions []*session) (out []*session) {
+func onePerRoom(sessions []*client.Session) (out []*client.Session) {
 	seen := map[uint16]bool{}
 	for _, s := range sessions {
-		if !seen[s.room] {
-			seen[s.room] = true
+		if !seen[s.Room] {
+			seen[s.Room] = true
 			out = append(out, s)
 		}
 	}
@@ -130,25 +112,25 @@ func onePerRoom(sessions []*session) (out []*session) {
 }
 
 // tailRound measures one rate, and then the bare loop: a write to a room's number of sockets as often as a message comes.
-func (b *bench) tailRound(ctx context.Context, viewers, publishers []*session, loop *bare, rate float64) error {
-	r := TailRound{Rate: rate}
-	p := plan{phases: []phase{steady(b.o.warmup+b.o.duration, rate)}, warm: b.o.warmup, slot: time.Second, label: fmt.Sprintf("tail %.0f/s", rate)}
+func (b *bench) tailRound(ctx context.Context, viewers, publishers []*client.Session, loop *bare, rate float64) error {
+	r := report.TailRound{Rate: rate}
+	p := plan{phases: []client.Phase{client.Steady(b.o.warmup+b.o.duration, rate)}, warm: b.o.warmup, slot: time.Second, label: fmt.Sprintf("tail %.0f/s", rate)}
 	turn := 0
-	p.pick = func(time.Duration) *session { turn++; return publishers[turn%len(publishers)] }
+	p.pick = func(time.Duration) *client.Session { turn++; return publishers[turn%len(publishers)] }
 	var m *measured
 	spent, err := b.timed(func() (err error) { m, err = b.mainTrial(ctx, p, viewers); return err })
-	if err != nil || m.counted.frames == 0 {
+	if err != nil || m.counted.Frames == 0 {
 		return errors.Join(err, ctx.Err())
 	}
-	frames, deliveries := float64(m.counted.frames), float64(m.counted.events[kindDanmaku])
+	frames, deliveries := float64(m.counted.Frames), float64(m.counted.Danmaku)
 	r.Delivery, r.Frame = spent/max(deliveries, 1), spent/frames
-	r.P50, r.P99 = m.latencies.quantile(toReceipt, 50).Seconds(), m.latencies.quantile(toReceipt, 99).Seconds()
+	r.P50, r.P99 = m.latencies.Quantile(client.ToReceipt, 50).Seconds(), m.latencies.Quantile(client.ToReceipt, 99).Seconds()
 	room := (len(viewers) + len(publishers) - 1) / len(publishers)
 	passes := max(1, int(rate/2))
-	if r.Bare, err = b.beside(loop, Passes{passes, time.Duration(1e9 / rate), int(float64(m.counted.bytes)/frames) + frameHeader4, room}); err != nil {
+	if r.Bare, err = b.beside(loop, Passes{passes, time.Duration(1e9 / rate), int(float64(m.counted.Bytes)/frames) + frameHeader4, room}); err != nil {
 		return err
 	}
-	r.Message = (spent - frames*r.Bare) / float64(len(m.trial.due))
+	r.Message = (spent - frames*r.Bare) / float64(len(m.trial.Due))
 	b.result.Tail = append(b.result.Tail, r)
 	b.result.Values["message_cpu"] = max(b.result.Values["message_cpu"], r.Message)
 	b.result.Values[fmt.Sprintf("delivery_cpu_%.0f", r.Rate)] = r.Delivery

@@ -10,6 +10,10 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"liveroom/loadtest/internal/client"
+	"liveroom/loadtest/internal/process"
+	"liveroom/loadtest/internal/report"
 )
 
 // Exit codes.
@@ -33,26 +37,26 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		help(stderr)
 		return exitUsage
 	}
+	if child, ok := children[args[0]]; ok {
+		if err := child(ctx, args[1:], stdout, stderr); err != nil {
+			fmt.Fprintln(stderr, err)
+			return exitMissed
+		}
+		return exitOK
+	}
 	switch args[0] {
-	case natsCommand:
-		return serveNATS(ctx, args[len(args)-1], stdout, stderr)
-	case bareWriterCommand:
-		return writeBare(stdout, stderr)
-	case bareReaderCommand:
-		return readBare(args[1], args[len(args)-1], stdout, stderr)
-	case upgraderCommand:
-		return upgradeBare(stdout, stderr)
 	case "cluster":
 		return cluster(ctx, args[1:], stdout, stderr)
 	case "table":
 		return printTable(ctx, args[1:], stdout, stderr)
 	}
 	sc, ok := scenarioNamed(args[0])
-	if !ok {
-		if args[0] == "-h" || args[0] == "-help" || args[0] == "--help" || args[0] == "help" {
-			help(stdout)
-			return exitOK
-		}
+	switch {
+	case ok:
+	case slices.Contains([]string{"-h", "-help", "--help", "help"}, args[0]):
+		help(stdout)
+		return exitOK
+	default:
 		fmt.Fprintf(stderr, "loadtest: there is no scenario %q; -help lists them\n", args[0])
 		return exitUsage
 	}
@@ -60,11 +64,23 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return badFlags(sc.name, err, stderr)
 	}
-	return report(ctx, o, stdout, stderr)
+	return conduct(ctx, o, stdout, stderr)
 }
 
-// report runs a scenario and says how it went.
-func report(ctx context.Context, o *options, stdout, stderr io.Writer) int {
+// children are what this program is where it has started itself.
+var children = map[string]func(ctx context.Context, args []string, stdout, stderr io.Writer) error{
+	process.NATSCommand: func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+		return process.ServeNATS(ctx, args[0], stdout, stderr)
+	},
+	bareWriterCommand: func(_ context.Context, _ []string, stdout, _ io.Writer) error { return writeBare(stdout) },
+	bareReaderCommand: func(_ context.Context, args []string, stdout, _ io.Writer) error {
+		return readBare(args[0], args[1], stdout)
+	},
+	upgraderCommand: func(_ context.Context, _ []string, stdout, _ io.Writer) error { return upgradeBare(stdout) },
+}
+
+// conduct runs a scenario and says how it went.
+func conduct(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.deadline(), errTimeout)
 	defer cancel()
 	result, err := perform(ctx, o, stderr)
@@ -75,13 +91,13 @@ func report(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 		return exitMissed
 	}
 	if !o.asked {
-		result.Objectives = measurable(result.Objectives, result.Values)
+		result.Objectives = report.Measurable(result.Objectives, result.Values)
 	}
-	met := judge(result.Objectives, result.Values)
-	if need := o.spawn + 1; o.spawn > 1 && slices.ContainsFunc(result.Objectives, Objective.short) && runtime.NumCPU() < need {
-		result.note("this machine is too small for the goals: %d processors for %d nodes, what they share and this tool", runtime.NumCPU(), o.spawn)
+	met := report.Judge(result.Objectives, result.Values)
+	if need := o.spawn + 1; o.spawn > 1 && slices.ContainsFunc(result.Objectives, report.Objective.Short) && runtime.NumCPU() < need {
+		result.Note("this machine is too small for the goals: %d processors for %d nodes, what they share and this tool", runtime.NumCPU(), o.spawn)
 	}
-	if werr := result.write(o, stdout); werr != nil {
+	if werr := result.Write(o.json, o.report, stdout); werr != nil {
 		fmt.Fprintf(stderr, "loadtest %s: %v\n", o.scenario.name, werr)
 		return exitMissed
 	}
@@ -96,6 +112,8 @@ func (o *options) deadline() time.Duration {
 	if o.timeout > 0 {
 		return o.timeout
 	}
+	trials := max(1, o.scenario.trials, 2*(o.rounds+1), 2*(o.points+2))
 	connecting := time.Duration(float64(o.viewers+o.frozen) / o.connectRate * 1e9)
-	return 2*(connecting+o.scenario.lasts(o)) + 5*time.Minute
+	each := o.warmup + 2*(o.calm+o.rise) + o.duration + o.hold + freeRest + 2*connecting + 2*client.LeaveTimeout
+	return 2*time.Duration(trials)*each + 5*time.Minute
 }

@@ -11,11 +11,14 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"liveroom/loadtest/internal/process"
+	"liveroom/loadtest/internal/report"
 )
 
 // TestMain is the tool itself where a test started this binary as one of its children.
 func TestMain(m *testing.M) {
-	if os.Getenv(childVariable) != "" {
+	if os.Getenv(process.ChildVariable) != "" {
 		main()
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
@@ -25,7 +28,7 @@ func TestMain(m *testing.M) {
 }
 
 // loadtest runs the tool as main does and returns its result.
-func loadtest(t *testing.T, wantCode int, args ...string) (*Result, string) {
+func loadtest(t *testing.T, wantCode int, args ...string) (*report.Result, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "result.json")
 	var out, errs bytes.Buffer
@@ -33,7 +36,7 @@ func loadtest(t *testing.T, wantCode int, args ...string) (*Result, string) {
 	if code != wantCode {
 		t.Fatalf("exit code %d, want %d\n%s\n%s", code, wantCode, out.String(), errs.String())
 	}
-	var r Result
+	var r report.Result
 	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -115,45 +118,46 @@ func TestPulseChecksTheBound(t *testing.T) {
 	}
 }
 
-func TestRampChurnSlowFairAndSoakRun(t *testing.T) {
-	t.Parallel()
-	srv := startFake(t, &fakeServer{})
-	at := []string{"-url", srv.URL, "-admin", srv.URL}
-	r, _ := loadtest(t, exitOK, append([]string{"ramp", "-viewers", "20", "-points", "2", "-hold", "0s"}, at...)...)
-	if len(r.Ramp) != 4 || r.Ramp[2].Sessions != 20 || r.Values["memory_per_session"] != 0 {
-		t.Errorf("ramp %+v", r.Ramp)
-	}
-	r, _ = loadtest(t, exitOK, append([]string{"churn", "-viewers", "12", "-rounds", "1", "-hold", "0s"}, at...)...)
-	if len(r.Churn) != 1 || r.Connections.Joined != watchers+12 {
-		t.Errorf("churn %+v, %v", r.Churn, r.Connections)
-	}
-	r, _ = loadtest(t, exitOK, append([]string{"slow", "-viewers", "10", "-frozen", "2", "-rounds", "1", "-duration", "200ms", "-warmup", "0s", "-slo", ""}, at...)...)
-	if len(r.Slow) != 2 || r.Slow[1].Frozen != 2 || r.Delivery.Lost != 0 {
-		t.Errorf("slow %+v", r.Slow)
-	}
-	r, _ = loadtest(t, exitOK, append([]string{"fair", "-viewers", "10", "-rounds", "1", "-rate", "50", "-churn", "20", "-duration", "300ms", "-warmup", "0s",
-		"-slo", "danmaku_loss=0"}, at...)...)
-	if len(r.Fair) != 2 || !r.Fair[1].Beside || r.Values["fair_ratio"] == 0 || r.Delivery.Viewers != smallViewers {
-		t.Errorf("fair %+v, %+v", r.Fair, *r.Delivery)
-	}
-	r, _ = loadtest(t, exitOK, append([]string{"soak", "-viewers", "10", "-frozen", "1", "-churn", "20", "-duration", "400ms", "-warmup", "0s",
-		"-mix", "danmaku=1,like=1"}, at...)...)
-	if r.Delivery.Lost != 0 || r.Connections.Joined < 12 {
-		t.Errorf("soak %+v, %v", *r.Delivery, r.Connections)
-	}
-}
-
-func TestJoinsAndTailStandBesideABareLoop(t *testing.T) {
-	t.Parallel()
-	srv := startFake(t, &fakeServer{})
-	at := []string{"-url", srv.URL, "-admin", srv.URL, "-pid", strconv.Itoa(os.Getpid())}
-	r, _ := loadtest(t, exitOK, append([]string{"joins", "-viewers", "20", "-rounds", "1"}, at...)...)
-	if len(r.Joins) != 1 || r.Joins[0].Server <= 0 || r.Joins[0].Bare <= 0 || r.Connections.Joined != 80 {
-		t.Errorf("joins %+v, %v", r.Joins, r.Connections)
-	}
-	r, _ = loadtest(t, exitOK, append([]string{"tail", "-viewers", "20", "-rooms", "4", "-rate", "1000", "-duration", "300ms", "-warmup", "0s"}, at...)...)
-	if len(r.Tail) != 1 || r.Tail[0].Bare <= 0 || r.Tail[0].Delivery <= 0 || r.Delivery.Expected != 5*300 {
-		t.Errorf("tail %+v, %+v", r.Tail, r.Delivery)
+// Each scenario in its smallest form, against a fake of its own.
+func TestEveryScenarioRuns(t *testing.T) {
+	for _, c := range []struct {
+		args  string
+		right func(*report.Result) bool
+	}{
+		{"ramp -viewers 20 -points 2 -hold 0s", func(r *report.Result) bool {
+			return len(r.Ramp) == 4 && r.Ramp[2].Sessions == 20 && r.Values["memory_per_session"] == 0
+		}},
+		{"churn -viewers 12 -rounds 1 -hold 0s", func(r *report.Result) bool {
+			return len(r.Churn) == 1 && r.Connections.Joined == watchers+12
+		}},
+		{"slow -viewers 10 -frozen 2 -rounds 1 -duration 200ms -warmup 0s -slo danmaku_loss=0", func(r *report.Result) bool {
+			return len(r.Slow) == 2 && r.Slow[1].Frozen == 2
+		}},
+		{"fair -viewers 10 -rounds 1 -rate 50 -churn 20 -duration 300ms -warmup 0s -slo danmaku_loss=0", func(r *report.Result) bool {
+			return len(r.Fair) == 2 && r.Fair[1].Beside && r.Values["fair_ratio"] > 0 && r.Delivery.Viewers == smallViewers
+		}},
+		{"soak -viewers 10 -frozen 1 -churn 20 -duration 400ms -warmup 0s -mix danmaku=1,like=1", func(r *report.Result) bool {
+			return r.Delivery.Lost == 0 && r.Connections.Joined >= 12
+		}},
+		{"joins -viewers 20 -pid SELF -rounds 1", func(r *report.Result) bool {
+			return len(r.Joins) == 1 && r.Joins[0].Server > 0 && r.Joins[0].Bare > 0 && r.Connections.Joined == 80
+		}},
+		{"tail -viewers 20 -pid SELF -rooms 4 -rate 1000 -duration 300ms -warmup 0s", func(r *report.Result) bool {
+			return len(r.Tail) == 1 && r.Tail[0].Bare > 0 && r.Tail[0].Delivery > 0 && r.Delivery.Expected == 5*300
+		}},
+		{"frames -viewers 10 -pid SELF -rate 500 -rounds 1 -duration 200ms -slo unreadable=0", func(r *report.Result) bool {
+			return len(r.Frames) == 1 && r.Frames[0].Bare > 0 && r.Frames[0].Bytes > 50
+		}},
+	} {
+		args := strings.Fields(strings.Replace(c.args, "SELF", strconv.Itoa(os.Getpid()), 1))
+		t.Run(args[0], func(t *testing.T) {
+			t.Parallel()
+			srv := startFake(t, &fakeServer{})
+			r, out := loadtest(t, exitOK, append(args, "-url", srv.URL, "-admin", srv.URL)...)
+			if !c.right(r) {
+				t.Errorf("%+v\n%s", *r, out)
+			}
+		})
 	}
 }
 
@@ -217,5 +221,27 @@ func TestArgumentsThatCannotWork(t *testing.T) {
 				t.Errorf("code %d, want 2; said %q, want %q", code, errs.String(), c.want)
 			}
 		})
+	}
+}
+
+// With -compress nothing is lost or misread, and the bytes counted are those that came.
+func TestCompress(t *testing.T) {
+	t.Parallel()
+	args := []string{"-viewers", "10", "-rate", "50", "-duration", "300ms", "-warmup", "0s", "-slo", "danmaku_loss=0,unreadable=0,closes=0"}
+	plain, _ := loadtest(t, exitOK, append([]string{"fanout", "-url", startFake(t, &fakeServer{deflate: true}).URL}, args...)...)
+	r, out := loadtest(t, exitOK, append([]string{"fanout", "-compress", "-url", startFake(t, &fakeServer{deflate: true}).URL}, args...)...)
+	if r.Delivery.Expected != 10*r.Classes["danmaku"].Admitted || r.Delivery.Expected == 0 {
+		t.Errorf("delivery %+v", *r.Delivery)
+	}
+	if v := r.Values["deflated_to"]; v < 0.3 || v > 0.9 || !strings.Contains(out, "compression: deflated to") {
+		t.Errorf("deflated to %v, said %s", v, out)
+	}
+	if a, b := r.Values["bytes_per_delivery"], plain.Values["bytes_per_delivery"]; a >= b {
+		t.Errorf("%.0f bytes per delivery, %.0f without", a, b)
+	}
+	var errs bytes.Buffer
+	code := run(t.Context(), append([]string{"fanout", "-compress", "-quiet", "-url", startFake(t, &fakeServer{}).URL}, args...), &bytes.Buffer{}, &errs)
+	if code == exitOK || !strings.Contains(errs.String(), "did not agree to permessage-deflate") {
+		t.Errorf("code %d, said %s", code, errs.String())
 	}
 }

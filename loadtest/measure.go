@@ -3,17 +3,24 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"liveroom/loadtest/internal/client"
+	"liveroom/loadtest/internal/report"
 )
 
 // measured is a trial that is over.
 type measured struct {
-	trial     *trial
-	figures   figures
-	latencies latencies
-	slots     []Slot
-	counted   counters // of the trial alone, warm-up included
+	trial     *client.Trial
+	classes   map[string]client.Flow
+	delivery  client.Delivery
+	stamps    []int64 // see [admittedStamps]
+	latencies client.Latencies
+	slots     []report.Slot
+	counted   client.Counters // of the trial alone, warm-up included
 	took      time.Duration
 
 	likesCounted, likesShown int64
@@ -21,40 +28,40 @@ type measured struct {
 
 // plan is what a trial should do.
 type plan struct {
-	phases  []phase
+	phases  []client.Phase
 	warm    time.Duration
 	slot    time.Duration // step of the time line
 	senders int
 	label   string // for the progress line
 
 	// pick says who sends attempt k, due at an offset from the start, when its time has come; nil: -senders in turn
-	pick func(due time.Duration) *session
+	pick func(due time.Duration) *client.Session
 	// meanwhile runs beside the attempts until it returns or ctx, which ends with the last attempt, does; nil: nothing
 	meanwhile func(ctx context.Context, start time.Time)
 }
 
 // steady is the plan of most scenarios: -rate for -duration, after -warmup.
 func (o *options) steady(label string) plan {
-	return plan{phases: []phase{steady(o.warmup+o.duration, o.rate)}, warm: o.warmup, slot: time.Second, senders: o.senders, label: label}
+	return plan{phases: []client.Phase{client.Steady(o.warmup+o.duration, o.rate)}, warm: o.warmup, slot: time.Second, senders: o.senders, label: label}
 }
 
 // newTrial draws the attempts of a plan.
-func (b *bench) newTrial(p plan) (*trial, error) {
+func (b *bench) newTrial(p plan) (*client.Trial, error) {
 	b.trials++
-	rng := newRand(b.o.seed + uint64(b.trials)<<32)
+	rng := client.NewRand(b.o.seed + uint64(b.trials)<<32)
 	gaps := rng
 	if !b.o.poisson {
 		gaps = nil
 	}
-	due, err := schedule(p.phases, gaps)
+	due, err := client.Schedule(p.phases, gaps)
 	if err != nil {
 		return nil, err
 	}
-	return newTrial(newTag(newRand(uint64(time.Now().UnixNano()))), due, b.o.mix.draw(len(due), rng), p.warm), nil
+	return client.NewTrial(client.NewTag(client.NewRand(uint64(time.Now().UnixNano()))), due, b.o.mix.Draw(len(due), rng), p.warm), nil
 }
 
 // measure runs a plan against viewers who are in their rooms. When ctx ends it returns what there is, and ctx's error.
-func (b *bench) measure(ctx context.Context, p plan, viewers []*session) (*measured, error) {
+func (b *bench) measure(ctx context.Context, p plan, viewers []*client.Session) (*measured, error) {
 	if len(viewers) == 0 {
 		return nil, errNobody
 	}
@@ -62,46 +69,61 @@ func (b *bench) measure(ctx context.Context, p plan, viewers []*session) (*measu
 	if err != nil {
 		return nil, err
 	}
-	sp := newSpeaker(t, viewers[:min(max(p.senders, 1), len(viewers))], b.o.gift, newRand(b.o.seed+uint64(b.trials)))
+	pick := client.InTurns(viewers[:min(max(p.senders, 1), len(viewers))])
 	if p.pick != nil {
-		t.witness()
-		sp.pick = func(k int) *session { return p.pick(time.Duration(t.due[k])) }
+		pick = func(k int) *client.Session { return p.pick(time.Duration(t.Due[k])) }
+		t.Heard = make([]atomic.Int64, len(t.Due))
 	}
-	t.start = time.Now().Add(50 * time.Millisecond)
-	b.readers.begin(t)
-	defer b.readers.begin(nil)
-	before := b.readers.totals()
-	col := newCollector(b.readers, t.start)
+	sp := client.NewSpeaker(t, pick, b.o.gift, client.NewRand(b.o.seed+uint64(b.trials)))
+	t.Start = time.Now().Add(50 * time.Millisecond)
+	b.readers.Begin(t)
+	defer b.readers.Begin(nil)
+	before := b.readers.Totals()
+	col := newCollector(b.readers, t.Start)
 
 	spoken := make(chan error, 1)
 	go func() {
-		err := p.accompany(ctx, t.start, sp.run)
+		err := p.accompany(ctx, t.Start, sp.Run)
 		limit := patience
 		if err != nil {
 			limit = hurry
 		}
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-		sp.await(last, b.readers.motion())
+		sp.Await(last, b.readers.Motion())
 		b.awaitLikes(last, viewers)
 		cancel()
 		spoken <- err
 	}()
 	err = b.watchTrial(col, p, spoken)
 
-	m := &measured{trial: t, latencies: col.sum, slots: col.slots, counted: b.readers.totals(), took: time.Since(t.start)}
-	m.counted.sub(&before)
-	sp.lag.moveTo(&m.latencies)
-	m.figures = sumUp(t, viewers, sp, b.readers)
-	m.likesCounted, m.likesShown = b.readers.likes(viewers)
-	flows(t, m.slots)
+	m := &measured{trial: t, latencies: col.sum, slots: col.slots, counted: b.readers.Totals(), took: time.Since(t.Start),
+		classes: t.Flows(t.From, len(t.Due)), delivery: b.readers.Delivered(t, viewers), stamps: client.AdmittedStamps(t)}
+	m.counted.Add(&before, -1)
+	sp.Lag.MoveTo(&m.latencies)
+	m.likesCounted, m.likesShown = b.readers.Likes(viewers)
+	flowsBySlot(t, m.slots)
 	return m, err
 }
 
+// flowsBySlot sorts the attempts into the slots they were due in.
+func flowsBySlot(t *client.Trial, slots []report.Slot) {
+	from := 0
+	for i := range slots {
+		to, _ := slices.BinarySearch(t.Due, int64(slots[i].At*1e9))
+		if i == len(slots)-1 {
+			to = len(t.Due)
+		}
+		to = max(to, from)
+		slots[i].Classes = t.Flows(from, to)
+		from = to
+	}
+}
+
 // mainTrial measures a plan whose figures are those of the run, or were until another one's are.
-func (b *bench) mainTrial(ctx context.Context, p plan, viewers []*session) (*measured, error) {
+func (b *bench) mainTrial(ctx context.Context, p plan, viewers []*client.Session) (*measured, error) {
 	m, err := b.measure(ctx, p, viewers)
 	if m != nil {
-		b.result.trial(b.o, m, p.slot)
+		b.record(m, p.slot)
 	}
 	return m, err
 }
@@ -125,48 +147,17 @@ const patience = 30 * time.Second
 // hurry is that patience when the run was told to end.
 const hurry = 2 * time.Second
 
-// motion returns a function that reports whether danmaku or gifts have arrived since its last call.
-func (r *readers) motion() func() bool {
-	var last int64
-	return func() bool {
-		now := r.totals()
-		sum := now.events[kindDanmaku] + now.events[kindGift]
-		moved := sum != last
-		last = sum
-		return moved
-	}
-}
-
 // awaitLikes waits until the viewers have seen all the likes that the server counted. Likes are shown at most once a
 // second, so that three are plenty; what is missing then is a finding.
-func (b *bench) awaitLikes(ctx context.Context, viewers []*session) {
-	if b.o.mix[like] == 0 {
+func (b *bench) awaitLikes(ctx context.Context, viewers []*client.Session) {
+	if b.o.mix[client.Like] == 0 {
 		return
 	}
 	for deadline := time.Now().Add(3 * time.Second); time.Now().Before(deadline); {
-		if counted, shown := b.readers.likes(viewers); shown == counted || waitFor(ctx, 50*time.Millisecond) != nil {
+		if counted, shown := b.readers.Likes(viewers); shown == counted || client.WaitFor(ctx, 50*time.Millisecond) != nil {
 			return
 		}
 	}
-}
-
-// likes compares the taps that answers counted with the totals that viewers were shown, over all rooms.
-func (r *readers) likes(viewers []*session) (counted, shown int64) {
-	totals := map[uint16]int64{}
-	for _, k := range r.sinks {
-		k.mu.Lock()
-		counted += k.count.likes
-		for _, v := range viewers {
-			if v.sink == k {
-				totals[v.room] = max(totals[v.room], v.likeTotal)
-			}
-		}
-		k.mu.Unlock()
-	}
-	for _, n := range totals {
-		shown += n
-	}
-	return counted, shown
 }
 
 // watchTrial collects slots, and shows progress once a second, until the speaker has ended.
@@ -194,129 +185,40 @@ func (b *bench) watchTrial(col *collector, p plan, spoken <-chan error) error {
 	}
 }
 
-func (b *bench) trialLine(p plan, s Slot, width float64) string {
+func (b *bench) trialLine(p plan, s report.Slot, width float64) string {
 	return fmt.Sprintf("%s %s of %s: %s deliveries/s, p50 %s, p99 %s%s", p.label,
-		time.Duration(s.At*1e9).Round(time.Second), length(p.phases), formatCount(float64(s.Deliveries)/max(width, 1e-3)),
-		inSeconds.format(s.P50), inSeconds.format(s.P99), b.sampler.line())
-}
-
-// sub takes d away from c.
-func (c *counters) sub(d *counters) {
-	from := d.fields()
-	for i, n := range c.fields() {
-		*n -= *from[i]
-	}
-}
-
-func formatCount(v float64) string {
-	switch {
-	case v >= 1e6:
-		return fmt.Sprintf("%.2fM", v/1e6)
-	case v >= 1e4:
-		return fmt.Sprintf("%.1fk", v/1e3)
-	}
-	return fmt.Sprintf("%.0f", v)
-}
-
-// Slot is one step of a trial's time line.
-type Slot struct {
-	At         float64         `json:"at_seconds"` // its end, since the trial's start
-	Deliveries int64           `json:"deliveries"` // danmaku, gifts and likes read by all viewers
-	Frames     int64           `json:"frames"`
-	Bytes      int64           `json:"bytes"`
-	Missed     int64           `json:"missed"`
-	P50        float64         `json:"p50_seconds"`
-	P99        float64         `json:"p99_seconds"`
-	Max        float64         `json:"max_seconds"`
-	GiftP99    float64         `json:"gift_p99_seconds"`
-	Classes    map[string]Flow `json:"classes,omitempty"`
+		time.Duration(s.At*1e9).Round(time.Second), client.Length(p.phases), report.FormatCount(float64(s.Deliveries)/max(width, 1e-3)),
+		report.InSeconds.Format(s.P50), report.InSeconds.Format(s.P99), b.sampler.line())
 }
 
 // collector empties the sinks at regular instants. Not safe for concurrent use.
 type collector struct {
-	readers *readers
+	readers *client.Readers
 	start   time.Time
-	sum     latencies // of the whole trial
-	last    counters
-	slots   []Slot
+	sum     client.Latencies // of the whole trial
+	last    client.Counters
+	slots   []report.Slot
 }
 
-func newCollector(r *readers, start time.Time) *collector {
-	c := &collector{readers: r, start: start, last: r.totals()}
-	var before latencies
-	r.drain(&before)
-	before[join] = nil
+func newCollector(r *client.Readers, start time.Time) *collector {
+	c := &collector{readers: r, start: start, last: r.Totals()}
+	var before client.Latencies
+	r.Drain(&before)
+	before[client.Join] = nil
 	return c
 }
 
 // collect closes a slot.
-func (c *collector) collect() Slot {
-	var lat latencies
-	c.readers.drain(&lat)
-	now, at := c.readers.totals(), time.Since(c.start)
-	s := Slot{At: at.Seconds(), Deliveries: now.deliveries() - c.last.deliveries(), Frames: now.frames - c.last.frames,
-		Bytes: now.bytes - c.last.bytes, Missed: now.missed - c.last.missed,
-		P50: lat.quantile(toReceipt, 50).Seconds(), P99: lat.quantile(toReceipt, 99).Seconds(), Max: lat.quantile(toReceipt, 100).Seconds(),
-		GiftP99: lat.quantile(giftReceipt, 99).Seconds()}
+func (c *collector) collect() report.Slot {
+	var lat client.Latencies
+	c.readers.Drain(&lat)
+	now, at := c.readers.Totals(), time.Since(c.start)
+	s := report.Slot{At: at.Seconds(), Deliveries: now.Deliveries() - c.last.Deliveries(), Frames: now.Frames - c.last.Frames,
+		Bytes: now.Bytes - c.last.Bytes, Missed: now.Missed - c.last.Missed,
+		P50: lat.Quantile(client.ToReceipt, 50).Seconds(), P99: lat.Quantile(client.ToReceipt, 99).Seconds(), Max: lat.Quantile(client.ToReceipt, 100).Seconds(),
+		GiftP99: lat.Quantile(client.GiftReceipt, 99).Seconds()}
 	c.last = now
-	lat.moveTo(&c.sum)
+	lat.MoveTo(&c.sum)
 	c.slots = append(c.slots, s)
 	return s
-}
-
-// deliveries counts the events for everybody that viewers have read.
-func (c *counters) deliveries() int64 {
-	return c.events[kindDanmaku] + c.events[kindGift] + c.events[kindLike]
-}
-
-// totals sums what all sinks have counted.
-func (r *readers) totals() counters {
-	var sum counters
-	for _, k := range r.sinks {
-		k.mu.Lock()
-		sum.add(&k.count)
-		k.mu.Unlock()
-	}
-	return sum
-}
-
-// drain moves what all sinks have measured into sum.
-func (r *readers) drain(sum *latencies) {
-	for _, k := range r.sinks {
-		k.mu.Lock()
-		if k.trial != nil {
-			k.resolve()
-		}
-		k.lat.moveTo(sum)
-		k.mu.Unlock()
-	}
-}
-
-// tables sums close codes and reasons over all sinks.
-func (r *readers) tables() (closes, reasons map[string]int64) {
-	closes, reasons = map[string]int64{}, map[string]int64{}
-	for _, k := range r.sinks {
-		k.mu.Lock()
-		for code, n := range k.closes {
-			closes[code] += n
-		}
-		for reason, n := range k.reasons {
-			reasons[reason] += n
-		}
-		k.mu.Unlock()
-	}
-	return closes, reasons
-}
-
-// delivered sums, by attempt, to how many stable sessions the trial's danmaku came. Valid until the next trial begins.
-func (r *readers) delivered(n int) []uint32 {
-	out := make([]uint32, n)
-	for _, k := range r.sinks {
-		k.mu.Lock()
-		for i, d := range k.delivered {
-			out[i] += d
-		}
-		k.mu.Unlock()
-	}
-	return out
 }

@@ -9,62 +9,55 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"liveroom/loadtest/internal/client"
+	"liveroom/loadtest/internal/report"
 )
 
 // options is everything a run can be told. The flags' texts document the fields.
 type options struct {
 	scenario scenario
+	serverOptions
+	crowdOptions
+	speechOptions
 
-	urls, admins []string
-	secret       string
-	pids         []int
+	json, report string
+	objectives   []report.Objective
+	asked        bool // the objectives were stated by the user, not by the scenario
+	quiet        bool
+	timeout      time.Duration
+}
 
-	spawn      int
-	server     string
-	rules      string
-	nats       string
-	redis      string
-	serverLog  string
-	serverCPUs string
-	loadCPUs   string
+type serverOptions struct {
+	urls, admins         []string
+	secret               string
+	pids                 []int
+	compress, insecure   bool
+	spawn                int
+	server, serverLog    string
+	rules, nats, redis   string
+	serverCPUs, loadCPUs string
+}
 
-	viewers     int
-	timed       int
-	rooms       int
-	room        string
-	rate        float64
-	senders     int
-	mix         mix
-	gift        string
-	duration    time.Duration
-	warmup      time.Duration
-	connectRate float64
-	connectors  int
-	sources     int
-	readers     int
-	poisson     bool
-	peak        float64
-	rise        time.Duration
-	calm        time.Duration
-	rounds      int
-	points      int
-	from        int
-	size        int
-	bare        bool
-	hold        time.Duration
-	frozen      int
-	churn       float64
-	bound       bound
-	insecure    bool
-	compress    bool
+type crowdOptions struct {
+	viewers, timed, rooms       int
+	room                        string
+	connectRate, churn          float64
+	connectors, sources, frozen int
+	readers                     int
+	hold                        time.Duration
+}
 
-	seed       uint64
-	json       string
-	report     string
-	objectives []Objective
-	asked      bool // the objectives were stated by the user, not by the scenario
-	quiet      bool
-	timeout    time.Duration
+type speechOptions struct {
+	rate, peak                   float64
+	senders                      int
+	mix                          client.Mix
+	gift                         string
+	duration, warmup, rise, calm time.Duration
+	poisson, bare                bool
+	rounds, points, from, size   int
+	bound                        bound
+	seed                         uint64
 }
 
 // parseOptions reads the arguments behind the scenario's name.
@@ -72,11 +65,15 @@ func parseOptions(sc scenario, args []string, usage io.Writer) (*options, error)
 	o := &options{scenario: sc}
 	set := flag.NewFlagSet("loadtest "+sc.name, flag.ContinueOnError)
 	o.serverFlags(set)
-	o.loadFlags(set, sc.defaults)
+	o.loadFlags(set)
+	if err := set.Parse(strings.Fields(sc.flags)); err != nil {
+		panic("loadtest: the flags of " + sc.name + ": " + err.Error()) // a fault of the scenario's
+	}
+	set.VisitAll(func(f *flag.Flag) { f.DefValue = f.Value.String() })
+	o.asked = false
 	if err := parseFlags(set, sc.about, args, usage); err != nil {
 		return nil, err
 	}
-	set.Visit(func(f *flag.Flag) { o.asked = o.asked || f.Name == "slo" })
 	return o, errors.Join(o.validate()...)
 }
 
@@ -145,34 +142,37 @@ func (o *options) serverFlags(set *flag.FlagSet) {
 	set.StringVar(&o.loadCPUs, "load-cpus", "", "Linux: processors for this tool")
 }
 
-func (o *options) loadFlags(set *flag.FlagSet, d defaults) {
-	set.IntVar(&o.viewers, "viewers", d.viewers, "sessions, each of a user of its own")
-	set.IntVar(&o.rooms, "rooms", max(1, d.rooms), "rooms they are spread over")
+func (o *options) loadFlags(set *flag.FlagSet) {
+	set.IntVar(&o.viewers, "viewers", 1, "sessions, each of a user of its own")
+	set.IntVar(&o.rooms, "rooms", 1, "rooms they are spread over")
 	set.StringVar(&o.room, "room", "", "name of the room, or of the first part of several; empty: a fresh one")
-	set.Float64Var(&o.rate, "rate", d.rate, "attempts per second, all classes; quota: 0 is 1.5 times the quota; frames: frames per second to all viewers together")
+	set.Float64Var(&o.rate, "rate", 0, "attempts per second, all classes; quota: 0 is 1.5 times the quota; frames: frames per second to all viewers together")
 	set.IntVar(&o.timed, "timed", 1000, "about so many viewers' receipts are timed, spread evenly over all; every viewer's are counted and checked")
 	set.IntVar(&o.senders, "senders", 0, "viewers who send; 0: so many that each sends once in two seconds")
 	set.StringVar(&o.gift, "gift", "rose", "the gift that is given")
-	set.DurationVar(&o.duration, "duration", d.duration, "how long is measured; quota: one stage of nine")
-	set.DurationVar(&o.warmup, "warmup", d.warmup, "how long before that the same is done without measuring")
-	set.Float64Var(&o.connectRate, "connect-rate", d.connectRate, "connects per second")
+	set.DurationVar(&o.duration, "duration", time.Second, "how long is measured; quota: one stage of nine")
+	set.DurationVar(&o.warmup, "warmup", 0, "how long before that the same is done without measuring")
+	set.Float64Var(&o.connectRate, "connect-rate", 1000, "connects per second")
 	set.IntVar(&o.connectors, "connectors", 64, "dials at the same time")
 	set.IntVar(&o.sources, "sources", 0, "loopback addresses to connect from, each in its own /24 (Linux); 0: as many as ports require")
 	set.IntVar(&o.readers, "readers", 0, "reading threads; 0: one per processor")
 	set.BoolVar(&o.poisson, "poisson", false, "random gaps between attempts instead of even ones")
-	set.Float64Var(&o.peak, "peak", d.peak, "pulse: attempts per second at its height; quota: 0 is 10 times the quota")
-	set.DurationVar(&o.rise, "rise", d.rise, "pulse: how long the rate rises, and falls")
-	set.DurationVar(&o.calm, "calm", d.calm, "pulse: time before and after")
-	set.IntVar(&o.rounds, "rounds", d.rounds, "churn, slow, fair, frames: repetitions")
-	set.IntVar(&o.points, "points", d.points, "ramp: at how many sizes memory is read")
-	set.IntVar(&o.from, "from", d.from, "ramp: the first size, when -viewers is more")
-	set.DurationVar(&o.hold, "hold", d.hold, "ramp, churn: rest before memory is read")
+	set.Float64Var(&o.peak, "peak", 0, "pulse: attempts per second at its height; quota: 0 is 10 times the quota")
+	set.DurationVar(&o.rise, "rise", 0, "pulse: how long the rate rises, and falls")
+	set.DurationVar(&o.calm, "calm", 0, "pulse: time before and after")
+	set.IntVar(&o.rounds, "rounds", 0, "churn, slow, fair, frames: repetitions")
+	set.IntVar(&o.points, "points", 0, "ramp: at how many sizes memory is read")
+	set.IntVar(&o.from, "from", 0, "ramp: the first size, when -viewers is more")
+	set.DurationVar(&o.hold, "hold", 0, "ramp, churn: rest before memory is read")
 	set.IntVar(&o.size, "size", 128, "frames: bytes of a frame, about")
 	set.BoolVar(&o.bare, "bare", false, "fanout: then measure a bare write(2) loop with frames of the same size (Linux)")
-	set.IntVar(&o.frozen, "frozen", d.frozen, "slow, soak: readers that stop reading")
-	set.Float64Var(&o.churn, "churn", d.churn, "soak, fair: sessions that come and go, per second")
-	parsedVar(set, &o.mix, "mix", d.mix, "share of each class among the attempts", parseMix)
-	parsedVar(set, &o.objectives, "slo", d.slo, "objectives, like gift_loss=0,~p99=200ms; one missed: exit 1, but for a goal (~), which is only told", parseObjectives)
+	set.IntVar(&o.frozen, "frozen", 0, "slow, soak: readers that stop reading")
+	set.Float64Var(&o.churn, "churn", 0, "soak, fair: sessions that come and go, per second")
+	parsedVar(set, &o.mix, "mix", "danmaku=1", "share of each class among the attempts", client.ParseMix)
+	parsedVar(set, &o.objectives, "slo", "", "objectives, like gift_loss=0,~p99=200ms; one missed: exit 1, but for a goal (~), which is only told", func(s string) ([]report.Objective, error) {
+		o.asked = true
+		return report.ParseObjectives(s)
+	})
 	parsedVar(set, &o.bound, "bound", "", "the room's danmaku quota as RATE,BURST, to check the admitted against; empty: that of -rules when nodes are spawned; "+
 		"quota with -spawn: the quota to set up", parseBound)
 	set.Uint64Var(&o.seed, "seed", 1, "of everything drawn: texts, classes, gaps; the same seed repeats a run")
@@ -223,11 +223,14 @@ func (o *options) validate() []error {
 	want(o.timed > 0, "-timed must be above 0")
 	want(o.senders >= 0 && o.senders <= o.viewers, "-senders must be 0 to %d, the number of viewers", o.viewers)
 	want(o.frozen >= 0 && o.sources >= 0 && o.readers >= 0, "counts must not be negative")
-	want(o.mix[gift] == 0 || o.spawn > 0 || o.secret != "", "guests send no gifts: give -secret, or a -mix without gifts")
-	most := descriptors() - spareDescriptors
-	need := o.viewers + o.frozen + o.scenario.extra(o)
+	want(o.mix[client.Gift] == 0 || o.spawn > 0 || o.secret != "", "guests send no gifts: give -secret, or a -mix without gifts")
+	most := client.Descriptors() - spareDescriptors
+	need := o.viewers + o.frozen
+	if o.scenario.extra != nil {
+		need += o.scenario.extra(o)
+	}
 	want(need <= most, "%d sessions do not fit: a process may have %d files open here (ulimit -n) and keeps %d for itself, so at most %d; "+
-		"raise the limit, or run several of this tool against one -url", need, descriptors(), spareDescriptors, most)
+		"raise the limit, or run several of this tool against one -url", need, client.Descriptors(), spareDescriptors, most)
 	o.fill()
 	return faults
 }

@@ -3,11 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"liveroom/loadtest/internal/client"
+	"liveroom/loadtest/internal/report"
 )
 
 func quotaArgs(urls ...string) []string {
@@ -33,8 +36,8 @@ func TestOneQuotaOverNodesIsFoundToHold(t *testing.T) {
 	if late := q.Proof.Answered - admitted; late < 0 || r.Classes["danmaku"].Refused == 0 {
 		t.Errorf("%d admitted in stages, %d in all, %d refused", admitted, q.Proof.Answered, r.Classes["danmaku"].Refused)
 	}
-	if q.Stages[0].Level != 20 || len(q.Levels) < 2 || len(q.ByNode) != 1 { // both fakes have the same name
-		t.Errorf("level at the start %d, %d levels, %d nodes", q.Stages[0].Level, len(q.Levels), len(q.ByNode))
+	if q.Stages[0].Level != 20 || len(q.Worst.ByNode) != 1 { // both fakes have the same name
+		t.Errorf("level at the start %d, worst window %+v", q.Stages[0].Level, q.Worst)
 	}
 	if !strings.Contains(out, "the bound held in every window") {
 		t.Errorf("the summary does not say so:\n%s", out)
@@ -51,49 +54,40 @@ func TestAQuotaPerNodeIsFoundBroken(t *testing.T) {
 }
 
 func TestWhatOthersWereToldCountsWhenTheAnswerIsMissing(t *testing.T) {
-	s, other := &session{}, &session{}
-	tr := newTrial(tag{}, arrivals{0, 1, 2, 3}, []class{danmaku, danmaku, danmaku, danmaku}, 0)
-	tr.witness()
-	for k, o := range []outcome{waiting, admitted, limited, planned} {
-		tr.outcome[k].Store(uint32(o))
-		tr.sender[k] = s
+	s, other := &client.Session{}, &client.Session{}
+	tr := client.NewTrial("", client.Arrivals{0, 1, 2, 3}, []client.Class{client.Danmaku, client.Danmaku, client.Danmaku, client.Danmaku}, 0)
+	tr.Heard = make([]atomic.Int64, 4)
+	for k, o := range []client.Outcome{client.Waiting, client.Admitted, client.Limited, client.Planned} {
+		tr.Outcome[k].Store(uint32(o))
+		tr.Sender[k] = s
 	}
-	tr.stamp[1] = 7
-	tr.hear(s, 0, 5) // its own echo is no witness
-	if _, ok := tr.admission(0); ok {
+	tr.Stamp[1] = 7
+	tr.Hear(s, 0, 5) // its own echo is no witness
+	if _, ok := tr.Admission(0); ok {
 		t.Error("an echo counts")
 	}
 	for k := range 4 {
-		tr.hear(other, k, int64(10+k))
+		tr.Hear(other, k, int64(10+k))
 	}
 	for k, want := range []int64{10, 7, 12, 0} {
-		if got, _ := tr.admission(k); got != want {
+		if got, _ := tr.Admission(k); got != want {
 			t.Errorf("attempt %d: admitted at %d, want %d", k, got, want)
 		}
 	}
-	if e := evidence(tr); e != (Evidence{Answered: 1, Heard: 1, Differ: 1, Refused: 1}) {
+	if e := evidence(tr); e != (report.Evidence{Answered: 1, Heard: 1, Differ: 1, Refused: 1}) {
 		t.Errorf("%+v", e)
 	}
 }
 
-func TestCallsAreCountedBetweenSamples(t *testing.T) {
-	series := []RedisCalls{{At: 0}, {At: 1, Room: 100, User: 10}, {At: 3, Room: 300, User: 10, Scripts: 40}}
-	if got := callRates(series, 0.5, 2); got.Room != 100 || math.Abs(got.User-10./3) > 1e-9 {
-		t.Errorf("%+v", got)
+func TestCallsToRedisAreReadFromTheMetrics(t *testing.T) {
+	m, err := parseMetrics(strings.NewReader("liveroom_redis_calls_total{op=\"room\",result=\"ok\"} 5\nliveroom_redis_calls_total{op=\"room\",result=\"timeout\"} 1\n" +
+		"liveroom_redis_calls_total{op=\"user\",result=\"ok\"} 3\nliveroom_degraded_seconds_total{dependency=\"redis\"} 2.5\n"))
+	c := callsIn(m)
+	if err != nil || c != (redisCalls{room: 6, user: 3, failed: 1, away: 2.5}) {
+		t.Errorf("%+v (%v)", c, err)
 	}
-	if got := callRates(series, 1, 9); got.Room != 100 || got.Scripts != 20 {
-		t.Errorf("beyond the end: %+v", got)
-	}
-	if got := callRates(nil, 0, 1); got.Room != 0 {
-		t.Errorf("of nothing: %+v", got)
-	}
-	m := map[string]float64{"liveroom_redis_calls_total": 9, `liveroom_redis_calls_total{op="room",result="ok"}`: 5,
-		`liveroom_redis_calls_total{op="room",result="timeout"}`: 1, `liveroom_redis_calls_total{op="user",result="ok"}`: 3}
-	if c := redisCalls(m); c.Room != 6 || c.User != 3 {
-		t.Errorf("%+v", c)
-	}
-	if n := parseScripts("# Commandstats\r\ncmdstat_eval:calls=2,usec=1\r\ncmdstat_evalsha:calls=40,usec=9\r\ncmdstat_get:calls=7,usec=1\r\n"); n != 42 {
-		t.Errorf("%v scripts", n)
+	if room, user := c.rates(redisCalls{at: 2, room: 106, user: 4}); room != 50 || user != 0.5 {
+		t.Errorf("%v and %v calls per second", room, user)
 	}
 }
 
@@ -105,7 +99,7 @@ func TestOneQuotaOverThreeRealNodes(t *testing.T) {
 	var out, errs bytes.Buffer
 	code := run(t.Context(), []string{"quota", "-spawn", "3", "-server", liveserver(t), "-viewers", "30", "-duration", "1s",
 		"-slo", "evidence_differs=0", "-json", file, "-quiet"}, &out, &errs)
-	var r Result
+	var r report.Result
 	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, errs.String())
@@ -123,11 +117,7 @@ func TestOneQuotaOverThreeRealNodes(t *testing.T) {
 	case code != exitOK:
 		t.Errorf("exit code %d\n%s\n%s", code, out.String(), errs.String())
 	}
-	var room, scripts float64
-	for _, c := range q.Calls {
-		room, scripts = max(room, c.Room), max(scripts, c.Scripts)
-	}
-	if room == 0 || scripts == 0 {
-		t.Errorf("%v calls to Redis by the nodes' count, %v scripts by its own: the quota is not shared", room, scripts)
+	if calls := q.Stages[0].RoomCalls; calls == 0 {
+		t.Error("no calls to Redis: the quota is not shared")
 	}
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"slices"
 	"testing"
+
+	"liveroom/loadtest/internal/report"
 )
 
 func TestRampSizes(t *testing.T) {
@@ -14,15 +16,15 @@ func TestRampSizes(t *testing.T) {
 		{2000, 1000, 2, []int{500, 1000}},
 		{0, 90, 3, []int{30, 60, 90}},
 	} {
-		if got := rampSizes(&options{from: c.from, viewers: c.viewers, points: c.points}); !slices.Equal(got, c.want) {
+		if got := rampSizes(&options{crowdOptions: crowdOptions{viewers: c.viewers}, speechOptions: speechOptions{from: c.from, points: c.points}}); !slices.Equal(got, c.want) {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
 }
 
 func TestSlopesLeaveTheEmptyServerOut(t *testing.T) {
-	b := &bench{result: &Result{Values: map[string]float64{}}}
-	b.result.Ramp = []RampPoint{{Memory: 1e9, Freed: 1e9}, {Sessions: 10, Memory: 100, Freed: 80, Goroutines: 7}, {Sessions: 20, Memory: 200, Freed: 140, Goroutines: 7},
+	b := &bench{result: &report.Result{Values: map[string]float64{}}}
+	b.result.Ramp = []report.RampPoint{{Memory: 1e9, Freed: 1e9}, {Sessions: 10, Memory: 100, Freed: 80, Goroutines: 7}, {Sessions: 20, Memory: 200, Freed: 140, Goroutines: 7},
 		{Memory: 2e9, Freed: 1e9 + 5, After: true}}
 	b.slopes()
 	v := b.result.Values

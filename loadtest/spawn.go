@@ -9,11 +9,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+
+	"liveroom/loadtest/internal/process"
 )
 
 // node is a liveserver that this tool started.
 type node struct {
-	*child
+	*process.Child
 	addresses
 }
 
@@ -27,13 +29,13 @@ type fleet struct {
 	extra    []string
 	progress *progress
 
-	shared *backing // nil for a node alone
+	shared *process.Backing // nil for a node alone
 	nodes  []*node
 }
 
 // newFleet builds the server if need be, and starts what several nodes share unless its URLs are given. The fleet is
 // returned with an error too, for what has been started.
-func newFleet(ctx context.Context, dir string, o *options, p *progress) (*fleet, error) {
+func newFleet(ctx context.Context, dir string, o *serverOptions, p *progress) (*fleet, error) {
 	f := &fleet{dir: dir, binary: o.server, secret: newSecret(), cpus: o.serverCPUs, log: o.serverLog, progress: p}
 	if f.binary == "" {
 		p.line("building liveserver")
@@ -47,7 +49,7 @@ func newFleet(ctx context.Context, dir string, o *options, p *progress) (*fleet,
 	}
 	p.line("starting Redis and NATS")
 	var err error
-	f.shared, err = startBacking(ctx, dir, o.nats, o.redis)
+	f.shared, err = process.StartBacking(ctx, dir, o.nats, o.redis)
 	return f, err
 }
 
@@ -71,7 +73,7 @@ func (f *fleet) launch(ctx context.Context, name string, args ...string) (*node,
 	f.progress.line("starting " + name)
 	args = append([]string{"-node-id", name, "-data-dir", filepath.Join(f.dir, name), "-auth-secret", f.secret, "-gifts-authority", "open"}, append(args, f.extra...)...)
 	if f.shared != nil {
-		args = append(args, "-nats", f.shared.natsURL, "-redis", f.shared.redisURL)
+		args = append(args, "-nats", f.shared.NatsURL, "-redis", f.shared.RedisURL)
 	}
 	cmd := exec.Command(f.binary, args...)
 	if f.log != "" {
@@ -83,11 +85,11 @@ func (f *fleet) launch(ctx context.Context, name string, args ...string) (*node,
 		cmd.Stderr = file
 	}
 	n := &node{}
-	c, err := begin(ctx, name, cmd, f.cpus, n.addresses.hear)
+	c, err := process.Begin(ctx, name, cmd, f.cpus, n.addresses.hear)
 	if c == nil {
 		return nil, err
 	}
-	n.child = c
+	n.Child = c
 	f.nodes = append(f.nodes, n)
 	return n, err
 }
@@ -96,13 +98,13 @@ func (f *fleet) launch(ctx context.Context, name string, args ...string) (*node,
 func (f *fleet) stop() {
 	done := make(chan struct{})
 	for _, n := range f.nodes {
-		go func() { n.stop(); done <- struct{}{} }()
+		go func() { n.Stop(); done <- struct{}{} }()
 	}
 	for range f.nodes {
 		<-done
 	}
 	if f.shared != nil {
-		f.shared.stop()
+		f.shared.Stop()
 	}
 }
 
@@ -114,7 +116,7 @@ func (b *bench) start(ctx context.Context) error {
 		return err
 	}
 	b.temp = dir
-	if b.fleet, err = newFleet(ctx, dir, o, b.progress); err != nil {
+	if b.fleet, err = newFleet(ctx, dir, &o.serverOptions, b.progress); err != nil {
 		return err
 	}
 	rules, err := b.ruleFile(dir)
@@ -129,7 +131,7 @@ func (b *bench) start(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		o.urls, o.admins, o.pids = append(o.urls, n.url), append(o.admins, n.admin), append(o.pids, n.cmd.Process.Pid)
+		o.urls, o.admins, o.pids = append(o.urls, n.url), append(o.admins, n.admin), append(o.pids, n.Cmd.Process.Pid)
 	}
 	return nil
 }
@@ -141,7 +143,10 @@ func (b *bench) ruleFile(dir string) (string, error) {
 	path, rules := b.o.rules, []byte(nil)
 	var err error
 	if path == "" {
-		rules = b.o.scenario.rules(b.o)
+		rules = benchRules
+		if make := b.o.scenario.rules; make != nil {
+			rules = make(b.o)
+		}
 		path = filepath.Join(dir, "rules.yaml")
 		err = os.WriteFile(path, rules, 0o600)
 	} else {

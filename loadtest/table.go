@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -11,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"liveroom/loadtest/internal/report"
 )
 
 // tableOptions is everything the command table can be told. The flags' texts document the fields.
@@ -59,7 +62,7 @@ func printTable(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	err = t.measure(ctx)
 	t.write(stdout)
 	if o.json != "" {
-		err = errors.Join(err, toFile(o.json, func(w io.Writer) error { return encodeJSON(w, t.results) }))
+		err = errors.Join(err, report.ToFile(o.json, func(w io.Writer) error { return report.EncodeJSON(w, t.results) }))
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "loadtest table: %v\n", err)
@@ -72,40 +75,47 @@ func printTable(ctx context.Context, args []string, stdout, stderr io.Writer) in
 type ratioTable struct {
 	o       *tableOptions
 	stderr  io.Writer
-	results []*Result
-
-	frames, deliveries, memory []string // rows
+	results []*report.Result
+	text    strings.Builder // Markdown
 }
 
 func (t *ratioTable) measure(ctx context.Context) error {
-	for _, viewers := range t.o.viewers {
-		for _, size := range t.o.sizes {
-			r, err := t.run(ctx, "frames", "-viewers", strconv.Itoa(viewers), "-size", strconv.Itoa(size), "-rounds", strconv.Itoa(t.o.rounds))
+	section, o := "", t.o
+	row := func(head, line string) {
+		if head != section {
+			fmt.Fprintf(&t.text, "\n%s\n", head)
+		}
+		section = head
+		fmt.Fprintln(&t.text, line)
+	}
+	for _, viewers := range o.viewers {
+		for _, size := range o.sizes {
+			r, err := t.run(ctx, "frames", "-viewers", strconv.Itoa(viewers), "-size", strconv.Itoa(size), "-rounds", strconv.Itoa(o.rounds))
 			if err != nil {
 				return err
 			}
-			t.frames = append(t.frames, framesRow(viewers, r))
+			row("| processor time per frame | bare write(2) loop | whole server | ratio |\n|---|---|---|---|", framesRow(viewers, r))
 		}
 	}
-	for _, viewers := range t.o.fanouts {
-		r, err := t.run(ctx, "fanout", "-viewers", strconv.Itoa(viewers), "-rate", strconv.Itoa(t.o.rate), "-duration", t.o.duration.String(), "-bare", "-connect-rate", "2000")
+	for _, viewers := range o.fanouts {
+		r, err := t.run(ctx, "fanout", "-viewers", strconv.Itoa(viewers), "-rate", strconv.Itoa(o.rate), "-duration", o.duration.String(), "-bare", "-connect-rate", "2000")
 		if err != nil {
 			return err
 		}
-		t.deliveries = append(t.deliveries, deliveriesRow(viewers, t.o.rate, r))
+		row("| one room | deliveries/s | p50 | p99, admission to read | server, of a core | time per frame |\n|---|---|---|---|---|---|", deliveriesRow(viewers, o.rate, r))
 	}
-	if t.o.sessions > 0 {
-		r, err := t.run(ctx, "ramp", "-viewers", strconv.Itoa(t.o.sessions), "-connect-rate", "1500")
-		if err != nil {
-			return err
-		}
-		t.memory = memoryRows(r)
+	if o.sessions == 0 {
+		return nil
 	}
-	return nil
+	r, err := t.run(ctx, "ramp", "-viewers", strconv.Itoa(o.sessions), "-connect-rate", "1500")
+	if err == nil {
+		row(fmt.Sprintf("| an idle session, slope from 2,000 to %s | each | 30 s after all have left |\n|---|---|---|", thousands(o.sessions)), memoryRows(r))
+	}
+	return err
 }
 
 // run runs a scenario on a server of its own.
-func (t *ratioTable) run(ctx context.Context, name string, args ...string) (*Result, error) {
+func (t *ratioTable) run(ctx context.Context, name string, args ...string) (*report.Result, error) {
 	sc, _ := scenarioNamed(name)
 	common := []string{"-spawn", "1", "-slo", "", "-server", t.o.server, "-server-cpus", t.o.serverCPUs, "-load-cpus", t.o.loadCPUs}
 	o, err := parseOptions(sc, append(common, args...), io.Discard)
@@ -124,69 +134,51 @@ func (t *ratioTable) run(ctx context.Context, name string, args ...string) (*Res
 	return r, nil
 }
 
-func framesRow(viewers int, r *Result) string {
+func framesRow(viewers int, r *report.Result) string {
 	var size, server, bare, ratio []float64
 	for _, f := range r.Frames {
 		size, server, bare, ratio = append(size, f.Bytes), append(server, f.Server), append(bare, f.Bare), append(ratio, f.Ratio)
 	}
-	return fmt.Sprintf("| %s viewers, %.0f B | %s | %s | **%s ×** |", thousands(viewers), median(size),
+	return fmt.Sprintf("| %s viewers, %.0f B | %s | %s | **%s ×** |", thousands(viewers), report.Median(size),
 		spread(bare, micros), spread(server, micros), spread(ratio, func(v float64) string { return fmt.Sprintf("%.2f", v) }))
 }
 
-func deliveriesRow(viewers, rate int, r *Result) string {
+func deliveriesRow(viewers, rate int, r *report.Result) string {
 	v := r.Values
 	return fmt.Sprintf("| %s viewers × %s/s | %s, %.4g %% of those owed | %s | **%s** | %.0f %% | %s, bare %s, **%.2f ×** |", thousands(viewers), thousands(rate),
-		formatCount(v["deliveries_per_second"]), 100*v["delivered"], inSeconds.format(v["admission_p50"]), inSeconds.format(v["admission_p99"]),
+		report.FormatCount(v["deliveries_per_second"]), 100*v["delivered"], report.InSeconds.Format(v["admission_p50"]), report.InSeconds.Format(v["admission_p99"]),
 		100*v["server_cpu"], micros(v["cpu_per_frame"]), micros(v["frame_cpu_bare"]), v["cpu_per_frame"]/max(v["frame_cpu_bare"], 1e-9))
 }
 
-func memoryRows(r *Result) []string {
+func memoryRows(r *report.Result) string {
 	v := r.Values
-	left := func(name string) string {
+	bytes := func(name string) string {
 		x, ok := v[name]
 		if !ok {
 			return "–"
 		}
-		return formatBytes(x)
+		return report.FormatBytes(x)
 	}
-	return []string{
-		fmt.Sprintf("| resident, untouched | %s | %s |", left("memory_per_session"), left("memory_left")),
-		fmt.Sprintf("| resident, freed | **%s** | %s |", left("memory_per_session_freed"), left("memory_left_freed")),
-		fmt.Sprintf("| Go heap in use, freed | %s | |", left("heap_per_session")),
-		fmt.Sprintf("| goroutines | %.3f | %.0f |", v["goroutines_per_session"], v["goroutines_left"]),
-	}
+	return fmt.Sprintf("| resident, untouched | %s | %s |\n| resident, freed | **%s** | %s |\n| Go heap in use, freed | %s | |\n| goroutines | %.3f | %.0f |",
+		bytes("memory_per_session"), bytes("memory_left"), bytes("memory_per_session_freed"), bytes("memory_left_freed"), bytes("heap_per_session"),
+		v["goroutines_per_session"], v["goroutines_left"])
 }
 
-// write prints the tables that have rows.
+// write prints what was measured, and where.
 func (t *ratioTable) write(w io.Writer) {
 	if len(t.results) == 0 {
 		return
 	}
-	e := t.results[0].Environment
-	fmt.Fprintf(w, "\n%s, %d processors, %s, Linux %s; server on processor %s, load on %s; load average at the start %s.\nMedian (quartiles) of the rounds.\n",
-		e.CPU, e.Processors, e.Go, e.Kernel, orAny(t.o.serverCPUs), orAny(t.o.loadCPUs), e.Load)
-	busiest := 0.0
+	e, busiest := t.results[0].Environment, 0.0
 	for _, r := range t.results {
 		busiest = max(busiest, r.Values["other_cpu"])
 	}
+	fmt.Fprintf(w, "\n%s, %d processors, %s, Linux %s; server on processor %s, load on %s; load average at the start %s.\nMedian (quartiles) of the rounds.\n",
+		e.CPU, e.Processors, e.Go, e.Kernel, cmp.Or(t.o.serverCPUs, "any"), cmp.Or(t.o.loadCPUs, "any"), e.Load)
 	if busiest > 0.15 {
 		fmt.Fprintf(w, "Other processes of this machine took up to %.0f %% of a core meanwhile.\n", 100*busiest)
 	}
-	section := func(head string, rows []string) {
-		if len(rows) > 0 {
-			fmt.Fprintf(w, "\n%s\n%s\n", head, strings.Join(rows, "\n"))
-		}
-	}
-	section("| processor time per frame | bare write(2) loop | whole server | ratio |\n|---|---|---|---|", t.frames)
-	section("| one room | deliveries/s | p50 | p99, admission to read | server, of a core | time per frame |\n|---|---|---|---|---|---|", t.deliveries)
-	section(fmt.Sprintf("| an idle session, slope from 2,000 to %s | each | 30 s after all have left |\n|---|---|---|", thousands(t.o.sessions)), t.memory)
-}
-
-func orAny(cpus string) string {
-	if cpus == "" {
-		return "any"
-	}
-	return cpus
+	fmt.Fprint(w, t.text.String())
 }
 
 // spread is the median and the quartiles around it.
@@ -195,7 +187,7 @@ func spread(v []float64, format func(float64) string) string {
 		return "–"
 	}
 	s := slices.Sorted(slices.Values(v))
-	return fmt.Sprintf("%s (%s to %s)", format(median(s)), format(s[(len(s)-1)/4]), format(s[len(s)-1-(len(s)-1)/4]))
+	return fmt.Sprintf("%s (%s to %s)", format(report.Median(s)), format(s[(len(s)-1)/4]), format(s[len(s)-1-(len(s)-1)/4]))
 }
 
 // micros writes seconds in microseconds, so that a column has one unit.

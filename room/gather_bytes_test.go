@@ -36,7 +36,7 @@ func (w *world) crowdOf(n int, r *rand.Rand) []*viewer {
 // TestBytesPerDanmaku: what a danmaku of real text costs a viewer on the wire, in a room of 250 who take deflated frames,
 // with people who write when they like. The room that does not gather is there to be compared with.
 func TestBytesPerDanmaku(t *testing.T) {
-	text, err := os.ReadFile("../loadtest/corpus.txt")
+	text, err := os.ReadFile("../loadtest/internal/client/corpus.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

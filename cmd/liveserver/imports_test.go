@@ -28,7 +28,11 @@ var edges = map[string]struct {
 	"liveroom/internal/admit": {[]string{"liveroom/protocol", "liveroom/limit"}, "what comes in, and what a refusal is called, is decided below rooms, sockets and API, which all ask"},
 	"liveroom/cmd/liveserver": {[]string{"liveroom/protocol", "liveroom/internal/config", "liveroom/internal/node", "liveroom/internal/token"}, "main decides nothing: it reads what it is told and runs a node; parts are plugged together in internal/node"},
 	"liveroom/web":            {nil, "web only embeds files"},
-	"liveroom/loadtest":       {[]string{"liveroom/protocol"}, "the load generator is a black box: what it measures must not be what it imports"},
+	"liveroom/loadtest":       {[]string{"liveroom/protocol", "liveroom/loadtest/internal/client", "liveroom/loadtest/internal/process", "liveroom/loadtest/internal/report"}, "the load generator is a black box: what it measures must not be what it imports"},
+
+	"liveroom/loadtest/internal/client":  {[]string{"liveroom/protocol"}, "viewers share the wire's vocabulary with the server, and none of its code that could be wrong"},
+	"liveroom/loadtest/internal/process": {nil, "a process is started and measured, whatever it is"},
+	"liveroom/loadtest/internal/report":  {[]string{"liveroom/loadtest/internal/client"}, "a result is told by what it holds: nothing is measured while it is written"},
 }
 
 // TestImports holds the packages to ARCHITECTURE.md's graph, and everything but cmd away from internal.
