@@ -10,6 +10,7 @@ import (
 // TestChromiumInflates: Chromium negotiates permessage-deflate, says a hello that it deflates, and reads every danmaku of
 // the room's deflated frames.
 func TestChromiumInflates(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir, "-compression", "on")
 	p := startBrowser(t).open(s.url)

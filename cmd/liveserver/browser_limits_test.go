@@ -55,6 +55,7 @@ func (p *tab) mark(rule, id string) {
 // TestLimitsDesk is an operator at work in a real browser: faults appear at their fields, the preview warns, publishing
 // asks for the figure it warns of, a viewer feels the new rule, and the history brings the old one back.
 func TestLimitsDesk(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	b := startBrowser(t)
@@ -113,6 +114,7 @@ func TestLimitsDesk(t *testing.T) {
 
 // TestLimitsDeskMeanwhile: a draft survives what another operator publishes, and goes on top of it.
 func TestLimitsDeskMeanwhile(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "")
 	op := startBrowser(t).operate(s)
 	op.mark("gift-user", "mine")
@@ -161,6 +163,7 @@ const holdPreviews = `{
 
 // TestPublishWaitsForThePreview, or says that there is none; the history's head names what is in force.
 func TestPublishWaitsForThePreview(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "")
 	b := startBrowser(t)
 	b.before = holdPreviews
@@ -190,6 +193,7 @@ func TestPublishWaitsForThePreview(t *testing.T) {
 // TestOverviewBeginsFilled: who opens the page sees what came before, with a time axis and one scale, and who was refused
 // most. On a phone nothing of it scrolls sideways.
 func TestOverviewBeginsFilled(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	loud := join(t, s.url, "demo", tokenFor(t, dir, "-sub", "loud"))
@@ -221,6 +225,7 @@ func TestOverviewBeginsFilled(t *testing.T) {
 
 // TestPhoneOnItsSide: stage, talk and send box are all in view and none lies on another.
 func TestPhoneOnItsSide(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "")
 	p := startBrowser(t).enter(s, "")
 	p.do("turn", chromedp.EmulateViewport(844, 390))

@@ -61,36 +61,42 @@ func (p *tab) clickAll() int {
 
 // TestEveryButton clicks every button of every page in both languages; any error of a page fails the test that opened it.
 func TestEveryButton(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	b := startBrowser(t)
 	least := map[string]int{"lobby": 3, "room": 12, "host": 3, "admin": 30}
 	for name, p := range b.pages(s, tokenFor(t, dir, "-sub", "ann", "-name", "Ann")) {
-		if n := p.clickAll(); n < least[name] {
-			t.Errorf("%s: only %d buttons", name, n)
-		}
-		for _, want := range []string{"zh-CN", "en", "zh-CN"} {
-			if eval[string](p, `document.documentElement.lang`) == want {
-				continue
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p.t = t
+			if n := p.clickAll(); n < least[name] {
+				t.Errorf("only %d buttons", n)
 			}
-			p.click("#language")
-			p.until("in "+want, fmt.Sprintf(`document.documentElement.lang === %q`, want))
-		}
-		if n := p.clickAll(); n < least[name] {
-			t.Errorf("%s, the other language: only %d buttons", name, n)
-		}
-		if words := eval[string](p, `[...document.querySelectorAll("[data-t]")].map((e) => e.textContent).filter((t) => /^[a-z]+\.[\w.]+$/.test(t)).join(" ")`); words != "" {
-			t.Errorf("%s: words without a translation: %s", name, words)
-		}
-		if name == "admin" {
-			p.until("the rules still there", `document.querySelectorAll("#rules tbody tr.rule").length > 5`)
-		}
-		p.sound()
+			for _, want := range []string{"zh-CN", "en", "zh-CN"} {
+				if eval[string](p, `document.documentElement.lang`) == want {
+					continue
+				}
+				p.click("#language")
+				p.until("in "+want, fmt.Sprintf(`document.documentElement.lang === %q`, want))
+			}
+			if n := p.clickAll(); n < least[name] {
+				t.Errorf("the other language: only %d buttons", n)
+			}
+			if words := eval[string](p, `[...document.querySelectorAll("[data-t]")].map((e) => e.textContent).filter((t) => /^[a-z]+\.[\w.]+$/.test(t)).join(" ")`); words != "" {
+				t.Errorf("words without a translation: %s", words)
+			}
+			if name == "admin" {
+				p.until("the rules still there", `document.querySelectorAll("#rules tbody tr.rule").length > 5`)
+			}
+			p.sound()
+		})
 	}
 }
 
 // TestOlderBrowsers: without what browsers of the last five years lack, each page shows the same and works.
 func TestOlderBrowsers(t *testing.T) {
+	t.Parallel()
 	for name, without := range map[string]string{
 		"segmenter": `delete Intl.Segmenter;`,
 		"signals":   `AbortSignal.any = undefined; AbortSignal.timeout = undefined;`,
@@ -100,6 +106,7 @@ func TestOlderBrowsers(t *testing.T) {
 			for (const p of Object.getOwnPropertyNames(Element.prototype)) if (/^aria[A-Z]/.test(p)) delete Element.prototype[p];`,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			s := startServer(t, dir)
 			b := startBrowser(t)
@@ -123,6 +130,7 @@ func TestOlderBrowsers(t *testing.T) {
 
 // TestBrokenPage: a script error is said to be one, and not that the server does not answer.
 func TestBrokenPage(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "")
 	b := startBrowser(t)
 	b.before = `delete Map.prototype.get;`
@@ -137,6 +145,7 @@ func TestBrokenPage(t *testing.T) {
 // TestOfflineIsAHint: the browser says offline and never online again; the page comes back all the same, and its button
 // works meanwhile.
 func TestOfflineIsAHint(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	b := startBrowser(t)
@@ -172,6 +181,7 @@ const beside = `window.rightOf = (root, a, b) => {
 
 // TestRightToLeft: a name and a text of the other direction keep to themselves wherever they are shown.
 func TestRightToLeft(t *testing.T) {
+	t.Parallel()
 	const name = "שרה כהן"
 	dir := t.TempDir()
 	s := startServer(t, dir)
@@ -229,6 +239,7 @@ func TestRightToLeft(t *testing.T) {
 // TestWhoMayNotSpeak: a closed room and a slow one say so on entering, a banned viewer is told just that, and the box is
 // off where nothing can be said.
 func TestWhoMayNotSpeak(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	b := startBrowser(t)

@@ -19,7 +19,31 @@ import (
 // browserPatience bounds each wait for a page; a browser on a busy machine is slow.
 const browserPatience = 40 * time.Second
 
-// browser is one headless Chromium of a test.
+// chromium is the one headless Chromium of all tests here, which the first that opens a page starts and TestMain ends.
+var chromium struct {
+	sync.Once
+	ctx  context.Context
+	stop func()
+	err  error
+}
+
+func startChromium() {
+	opts := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.NoSandbox, chromedp.WindowSize(1280, 800),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("lang", "en-US"), chromedp.Flag("disable-gpu", true),
+		chromedp.WSURLReadTimeout(browserPatience),
+	)
+	alloc, stopAlloc := chromedp.NewExecAllocator(context.Background(), opts...)
+	ctx, stop := chromedp.NewContext(alloc)
+	chromium.ctx, chromium.err = ctx, chromedp.Do(ctx)
+	chromium.stop = func() {
+		_ = chromedp.Cancel(ctx) // waits for the process
+		stop()
+		stopAlloc()
+	}
+}
+
+// browser opens pages for a test.
 type browser struct {
 	t      *testing.T
 	ctx    context.Context
@@ -36,22 +60,10 @@ func startBrowser(t *testing.T) *browser {
 	if !found {
 		t.Fatal("no Chromium: install it with: sudo apt-get install chromium")
 	}
-	opts := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.NoSandbox, chromedp.WindowSize(1280, 800), chromedp.UserDataDir(t.TempDir()),
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("lang", "en-US"),
-		chromedp.WSURLReadTimeout(browserPatience),
-	)
-	alloc, stopAlloc := chromedp.NewExecAllocator(context.Background(), opts...)
-	ctx, stop := chromedp.NewContext(alloc)
-	t.Cleanup(func() {
-		_ = chromedp.Cancel(ctx) // waits for the process
-		stop()
-		stopAlloc()
-	})
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("start Chromium: %v", err)
+	if chromium.Do(startChromium); chromium.err != nil {
+		t.Fatalf("start Chromium: %v", chromium.err)
 	}
-	return &browser{t: t, ctx: ctx}
+	return &browser{t: t, ctx: chromium.ctx}
 }
 
 // tab is one page of somebody with a store of their own, as in another browser.
@@ -183,6 +195,7 @@ func saying(text string) string {
 // one is limited and sees why and for how long; the server is restarted under them and they come back, with every
 // message once (CASES 35).
 func TestTwoViewers(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	b := startBrowser(t)

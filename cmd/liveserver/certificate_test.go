@@ -27,6 +27,7 @@ func serialOf(t *testing.T, addr string) int64 {
 // A renewed certificate is served after SIGHUP, sockets stay, and a broken one changes nothing but the log. SIGHUP ends no
 // process.
 func TestRenewedCertificateOnHangup(t *testing.T) {
+	t.Parallel()
 	cert, key, pool := certtest.New(t)
 	p := startProcess(t, t.TempDir(), "-tls-cert", cert, "-tls-key", key)
 	browser := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
@@ -57,6 +58,7 @@ func TestRenewedCertificateOnHangup(t *testing.T) {
 
 // SIGHUP ends no process that speaks plain HTTP either.
 func TestHangupWithoutCertificate(t *testing.T) {
+	t.Parallel()
 	p := startProcess(t, t.TempDir())
 	p.signal(syscall.SIGHUP)
 	p.signal(syscall.SIGHUP)

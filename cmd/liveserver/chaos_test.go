@@ -316,6 +316,7 @@ func ledgerFaults(ledger []entry, acked map[string]map[int]int64, open map[strin
 }
 
 func TestALedgerThatIsBadIsCaught(t *testing.T) {
+	t.Parallel()
 	good := []entry{{5, 0, "a", 1}, {7, 5, "b", 1}, {9, 7, "a", 2}, {10, 9, "b", 2}}
 	acked, open := map[string]map[int]int64{"a": {1: 5, 2: 9}, "b": {1: 7}}, map[string]int{"b": 2}
 	if faults := ledgerFaults(good, acked, open); len(faults) > 0 {
@@ -359,6 +360,7 @@ func (c *chaos) ledgerOf(p *process) (out []entry) {
 // TestChaos kills, stops and starves nodes, Redis and NATS while people give: what was acknowledged is in the ledger, once,
 // under its number, on every node, and all nodes are well afterwards.
 func TestChaos(t *testing.T) {
+	t.Parallel()
 	c := newChaos(t)
 	ctx, cancel := context.WithTimeout(t.Context(), *chaosFor+2*time.Minute)
 	defer cancel()

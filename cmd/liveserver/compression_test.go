@@ -11,6 +11,7 @@ import (
 // TestCompression: off agrees to nothing; auto deflates nothing for a single viewer, since that costs more than it saves; on
 // does. In each case the viewer sees everything.
 func TestCompression(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		setting          string
 		agreed, deflates bool

@@ -7,6 +7,7 @@ import (
 
 // TestConversation is the whole way of each kind of message between a guest, a signed-in viewer and their room.
 func TestConversation(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	guest := join(t, s.url, "demo", "", `,"lang":"zh"`)
@@ -73,6 +74,7 @@ func TestConversation(t *testing.T) {
 
 // TestJoiningShowsTheRecent: who comes later sees what was said, and a guest who comes again is the same guest.
 func TestJoiningShowsTheRecent(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "")
 	first := join(t, s.url, "demo", "")
 	ack := first.ask("danmaku", `,"text":"anybody here?"`)
@@ -89,6 +91,7 @@ func TestJoiningShowsTheRecent(t *testing.T) {
 
 // TestSessionsOfOneUserShareItsBuckets: a second socket of the same user brings no second quota.
 func TestSessionsOfOneUserShareItsBuckets(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	tok := tokenFor(t, dir, "-sub", "ann")

@@ -10,6 +10,7 @@ import (
 
 // TestACrowdOfOneNetworkLeavesTheOthersRoom: guests of one /24, each within its own limits, get a bounded part of a room.
 func TestACrowdOfOneNetworkLeavesTheOthersRoom(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "", "-trusted-proxies", "127.0.0.1/32")
 	enter := func(addr string) *client {
 		c := dial(t, s.url, &websocket.DialOptions{Subprotocols: []string{"liveroom.v1"}, HTTPHeader: http.Header{"X-Forwarded-For": {addr}}})
@@ -44,6 +45,7 @@ func TestACrowdOfOneNetworkLeavesTheOthersRoom(t *testing.T) {
 
 // TestABadHelloCostsItsAddress: one arrival more than a good one, so that guessing tokens ends sooner than coming in.
 func TestABadHelloCostsItsAddress(t *testing.T) {
+	t.Parallel()
 	rules := write(t, "rules:\n  - {name: arrivals, action: connect, scope: ip, rate: 0, burst: 10}\n")
 	s := startServer(t, "", "-trusted-proxies", "127.0.0.1/32", "-limits-file", rules)
 	left := func(addr string) int64 {

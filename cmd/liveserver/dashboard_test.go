@@ -14,6 +14,7 @@ import (
 // TestOperatorsQueriesHaveSeries: every metric that the alert rules, the dashboard and Kubernetes ask for is exported by a real
 // server, or recorded by the rules.
 func TestOperatorsQueriesHaveSeries(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "")
 	res, err := http.Get(s.admin + "/metrics")
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 // TestRevokedOverARestartOfNATS: a node asked to revoke while NATS is away obeys at once; as soon as it is back, and the other
 // node says that it follows again, the socket there is cut, too.
 func TestRevokedOverARestartOfNATS(t *testing.T) {
+	t.Parallel()
 	store := t.TempDir()
 	start := func(port int) *natsserver.Server {
 		s, err := natsserver.NewServer(&natsserver.Options{

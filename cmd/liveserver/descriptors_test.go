@@ -13,6 +13,7 @@ import (
 // With 256 descriptors and 300 connections that send nothing, again and again: gifts go on, descriptors are left, the log and a
 // metric say so, and afterwards all is well.
 func TestIdleConnectionsLeaveDescriptors(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cmd := exec.Command("/bin/sh", append([]string{"-c", `ulimit -n 256 && exec "$0" "$@"`, os.Args[0], "-gifts-authority", "open"}, serverArgs(dir)...)...)
 	p := startCommand(t, cmd)

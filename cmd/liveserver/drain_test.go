@@ -15,6 +15,7 @@ import (
 // TestDrain is CASES 4: on SIGTERM each of 50 clients sees 1001 with a time to come back, none sees 1006, the node is
 // not ready meanwhile, and the process ends with 0.
 func TestDrain(t *testing.T) {
+	t.Parallel()
 	const clients = 50
 	p := startProcess(t, t.TempDir(), "-drain-timeout", "1s")
 	var all []*client
@@ -58,6 +59,7 @@ func TestDrain(t *testing.T) {
 
 // TestDrainWaitsForNoRequest: a client that leaves its request unfinished delays nobody's close frame.
 func TestDrainWaitsForNoRequest(t *testing.T) {
+	t.Parallel()
 	p := startProcess(t, t.TempDir(), "-drain-timeout", "100ms")
 	nc, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
 	if err != nil {
@@ -83,6 +85,7 @@ func TestDrainWaitsForNoRequest(t *testing.T) {
 
 // TestSecondSignal: it cuts the drain short, and still takes everything down in order, so that the likes in hand are kept.
 func TestSecondSignal(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := startProcess(t, dir, "-drain-timeout", "10m")
 	one, two := join(t, p.url, "demo", ""), join(t, p.url, "demo", "")

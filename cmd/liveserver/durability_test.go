@@ -10,6 +10,7 @@ import (
 // TestGiftSurvivesKill: an acknowledged gift is there after kill -9, the same id again gives the same seq and one
 // effect, and the next gift's prev is the one before.
 func TestGiftSurvivesKill(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ann := tokenFor(t, dir, "-sub", "ann")
 	p := startProcess(t, dir)
@@ -53,6 +54,7 @@ func TestGiftSurvivesKill(t *testing.T) {
 // TestGiftsInFlightAtKill: of gifts under way at kill -9, those acknowledged are stored, and sending all ids again
 // leaves each exactly once.
 func TestGiftsInFlightAtKill(t *testing.T) {
+	t.Parallel()
 	const users = 8
 	dir := t.TempDir()
 	tokens := make([]string, users)
@@ -119,6 +121,7 @@ func TestGiftsInFlightAtKill(t *testing.T) {
 
 // TestLikesOutliveTheServer: the total goes on where it was, after a clean stop and after kill -9.
 func TestLikesOutliveTheServer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	c := join(t, s.url, "demo", "")
@@ -144,6 +147,7 @@ func TestLikesOutliveTheServer(t *testing.T) {
 
 // TestSettingsOutliveTheServer: so do title and slow mode.
 func TestSettingsOutliveTheServer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := startProcess(t, dir)
 	if res := p.call(t, http.MethodPut, "/rooms/demo", p.hostToken, `{"title":"今夜","slow_mode_ms":5000}`); res.status != 200 {

@@ -15,6 +15,7 @@ import (
 
 // TestTLS: pages, API and sockets over TLS with a certificate from files.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	cert, key, pool := certtest.New(t)
 	s := startServer(t, "", "-tls-cert", cert, "-tls-key", key)
 	if !strings.HasPrefix(s.url, "https://") || !strings.HasPrefix(s.admin, "http://") {
@@ -45,6 +46,7 @@ const onePerAddress = `rules:
 // TestTrustedHops is CASES 30, for sockets and HTTP alike: X-Forwarded-For counts from the right and through trusted
 // hops only, and an IPv6 /64 is one address.
 func TestTrustedHops(t *testing.T) {
+	t.Parallel()
 	rules := write(t, onePerAddress)
 	t.Run("a direct client's header is ignored", func(t *testing.T) {
 		s := startServer(t, "", "-limits-file", rules)
@@ -83,6 +85,7 @@ func (s *server) wantArrival(t *testing.T, forwarded string, let bool) {
 
 // TestHalfOpen is CASES 6: peers that vanish without a word stop counting, whatever they had said before.
 func TestHalfOpen(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "", "-sessions-heartbeat", "1s", "-sessions-hello-timeout", "1s")
 	watcher := join(t, s.url, "demo", "")
 	upgrade := fmt.Sprintf("GET /ws HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", strings.TrimPrefix(s.url, "http://"))

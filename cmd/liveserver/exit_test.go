@@ -12,6 +12,7 @@ import (
 
 // TestWhatAnOperatorCanMend: each fault of the configuration is one clear line and exit code 2.
 func TestWhatAnOperatorCanMend(t *testing.T) {
+	t.Parallel()
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -64,6 +65,7 @@ func TestWhatAnOperatorCanMend(t *testing.T) {
 
 // TestDataDirectoryInUse: two processes on one data directory would destroy it.
 func TestDataDirectoryInUse(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	startServer(t, dir)
 	var out strings.Builder
@@ -74,6 +76,7 @@ func TestDataDirectoryInUse(t *testing.T) {
 }
 
 func TestSubcommands(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if _, err := token.Secret(dir); err != nil { // as a server that runs there has made it
 		t.Fatal(err)

@@ -44,6 +44,7 @@ func commands(t *testing.T, redis *redistest.Server) map[string]int {
 
 // A key's time to live is set by the command that writes it, so that a crash in between blocks nobody for ever.
 func TestFaultExpireInASecondCall(t *testing.T) {
+	t.Parallel()
 	redis := redistest.Start(t)
 	s := startShared(t, redis)
 	for i := range 3 {
@@ -74,6 +75,7 @@ func TestFaultExpireInASecondCall(t *testing.T) {
 
 // Scripts are called by their hash, with one reload when the server has forgotten them.
 func TestFaultEvalOfTheWholeTextEachTime(t *testing.T) {
+	t.Parallel()
 	redis := redistest.Start(t)
 	s := startShared(t, redis)
 	say := func() {
@@ -99,6 +101,7 @@ func TestFaultEvalOfTheWholeTextEachTime(t *testing.T) {
 
 // Requests of one instant are as many as they are, and no instant loses digits: an hour is an hour.
 func TestFaultSortedSetMembersThatCollide(t *testing.T) {
+	t.Parallel()
 	redis := redistest.Start(t)
 	s := startShared(t, redis)
 	c := join(t, s.url, "demo", "")

@@ -32,6 +32,7 @@ func rulesFile(t *testing.T, rules string) string {
 
 // Whoever shows no token is still somebody: two guests and two addresses spend from buckets of their own.
 func TestFaultSharedAnonymousBucket(t *testing.T) {
+	t.Parallel()
 	s := startWithRules(t, "", `
 rules:
   - {name: user, action: danmaku, scope: user, rate: 0, burst: 1}
@@ -56,6 +57,7 @@ rules:
 
 // Every 429 says when to come back, at least a second from now, also where no wait would help.
 func TestFault429WithoutRetryAfter(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startWithRules(t, dir, `
 rules:
@@ -93,6 +95,7 @@ rules:
 
 // Labels come from closed sets: nothing that a client makes up becomes one.
 func TestFaultLabelsByRawURI(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	service := tokenFor(t, dir, "-role", "service", "-sub", "labelservice")
@@ -128,6 +131,7 @@ func TestFaultLabelsByRawURI(t *testing.T) {
 
 // The time of a message is the server's, whatever its sender says it is.
 func TestFaultClientClocks(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	service := tokenFor(t, dir, "-role", "service")

@@ -20,6 +20,7 @@ var (
 // TestFilesAreNamed: a doc.go that lists its package's files names all of them and no other, and ARCHITECTURE.md names files that
 // there are.
 func TestFilesAreNamed(t *testing.T) {
+	t.Parallel()
 	root := os.DirFS("../..")
 	var all []string
 	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {

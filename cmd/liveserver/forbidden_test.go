@@ -44,6 +44,7 @@ func guardedNATS(t *testing.T, deny ...string) (url string, reload func(deny ...
 }
 
 func TestStartNamesWhatNATSForbids(t *testing.T) {
+	t.Parallel()
 	url, _ := guardedNATS(t, "lr.room.*.danmaku")
 	err := run(context.Background(), append(serverArgs(t.TempDir()), "-nats", url), &lines{}, &lines{}, nil)
 	if err == nil || !strings.Contains(err.Error(), "publish lr.room.*.danmaku") || !strings.Contains(err.Error(), "nats: allowed is a user that may") {
@@ -54,6 +55,7 @@ func TestStartNamesWhatNATSForbids(t *testing.T) {
 // TestNoAckForWhatNobodyGets: a broker that takes a right away while the node runs. What is said then is refused with a time
 // to come back, the health check says so, and all is well when the right is back.
 func TestNoAckForWhatNobodyGets(t *testing.T) {
+	t.Parallel()
 	url, reload := guardedNATS(t)
 	s := startServer(t, "", "-nats", url, "-node-id", "n1")
 	degraded := func() string {

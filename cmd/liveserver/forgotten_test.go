@@ -4,6 +4,7 @@ import "testing"
 
 // TestWhatARestartForgets holds the limits page to what it says of a node alone: full buckets, no answers but those of gifts.
 func TestWhatARestartForgets(t *testing.T) {
+	t.Parallel()
 	const rules = `
 rules:
   - {name: said, action: [danmaku, gift], scope: user, rate: 0, burst: 2}

@@ -9,6 +9,7 @@ import (
 // TestOneNodeTellsOfAll: a list, a room's rates and refusals, and a preview of limits are about all nodes, whichever is
 // asked.
 func TestOneNodeTellsOfAll(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 2)
 	there := join(t, nodes[1].url, "quiet", "")
 	here, there2 := join(t, nodes[0].url, "demo", ""), join(t, nodes[1].url, "demo", "")
@@ -53,6 +54,7 @@ func TestOneNodeTellsOfAll(t *testing.T) {
 // TestOneNodeTellsOfAllTraffic: what the limits decided and whom they refused most is about all nodes, and counts before
 // anybody looked.
 func TestOneNodeTellsOfAllTraffic(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 2)
 	for i, n := range nodes {
 		c := join(t, n.url, "demo", "")

@@ -12,6 +12,7 @@ import (
 // TestHandshake is CASES 8: only a known subprotocol is selected, no token is ever echoed, and a refused hello is a
 // close code that a page can read.
 func TestHandshake(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir, "-origins", "https://live.example")
 	secretive := tokenFor(t, dir, "-sub", "ann")
@@ -66,8 +67,9 @@ func TestHandshake(t *testing.T) {
 
 // TestRefusedHellos: what is wrong with a hello arrives as a close code.
 func TestRefusedHellos(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
-	s := startServer(t, dir, "-auth-guests=false", "-rooms-auto-create=false", "-sessions-hello-timeout", "300ms")
+	s := startServer(t, dir, "-auth-guests=false", "-rooms-auto-create=false", "-sessions-hello-timeout", "2s")
 	admin := s.adminToken
 	if res := s.call(t, http.MethodPut, "/rooms/demo", admin, `{"title":"Demo"}`); res.status != 200 {
 		t.Fatalf("PUT: %v", res)
@@ -103,6 +105,7 @@ func TestRefusedHellos(t *testing.T) {
 
 // TestTokenEndsItsSocket: a socket is closed with 4401 when its token ends, unless it was refreshed (CASES 15).
 func TestTokenEndsItsSocket(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	brief := func() string { return tokenFor(t, dir, "-sub", "ann", "-ttl", "1s") }

@@ -100,6 +100,7 @@ func (p *identityProvider) sign(t *testing.T, claims jwt.MapClaims) string {
 
 // What can't be judged is told as that, on both roads, and everybody is in as soon as the keys are there.
 func TestTokensOfAnIdentityProviderThatIsAwayAndRotates(t *testing.T) {
+	t.Parallel()
 	p := newIdentityProvider(t)
 	s := startServer(t, "", "-auth-jwks-url", "http://u:hidden@"+p.addr+"/keys?key=hidden", "-auth-issuer", "https://id.test/", "-auth-audience", "live")
 	claims := func() jwt.MapClaims {
@@ -148,6 +149,7 @@ func TestTokensOfAnIdentityProviderThatIsAwayAndRotates(t *testing.T) {
 
 // Users whom nobody here has named go every way that any user goes: room, ledger, quota over nodes, sanction, revocation.
 func TestSubjectsAsProvidersWriteThem(t *testing.T) {
+	t.Parallel()
 	dir, nats, redis := t.TempDir(), natsServer(t), redistest.Start(t).URL()
 	one := startServer(t, dir, "-nats", nats, "-redis", redis, "-node-id", "n1")
 	two := startServer(t, "", "-nats", nats, "-redis", redis, "-node-id", "n2")
@@ -196,6 +198,7 @@ func TestSubjectsAsProvidersWriteThem(t *testing.T) {
 
 // A moderator's token does nothing to a host, and nothing at all once its bearer is banned, on any node and road.
 func TestAModeratorsTokenBansNoHostAndLiftsNoBanOfItsOwn(t *testing.T) {
+	t.Parallel()
 	dir, nats, redis := t.TempDir(), natsServer(t), redistest.Start(t).URL()
 	one := startServer(t, dir, "-nats", nats, "-redis", redis, "-node-id", "n1")
 	two := startServer(t, "", "-nats", nats, "-redis", redis, "-node-id", "n2")

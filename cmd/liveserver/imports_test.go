@@ -37,6 +37,7 @@ var edges = map[string]struct {
 
 // TestImports holds the packages to ARCHITECTURE.md's graph, and everything but cmd away from internal.
 func TestImports(t *testing.T) {
+	t.Parallel()
 	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "liveroom/...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)

@@ -12,6 +12,7 @@ import (
 
 // TestRetryAfterIsTrue: waiting as long as the answer says is enough; the room's own clock tells it.
 func TestRetryAfterIsTrue(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	c := join(t, s.url, "demo", tokenFor(t, dir, "-sub", "ann"))
@@ -37,6 +38,7 @@ func TestRetryAfterIsTrue(t *testing.T) {
 
 // TestRepeatedIDGetsTheFirstAnswer: no bucket is asked for it, and another content under the same id is a conflict.
 func TestRepeatedIDGetsTheFirstAnswer(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "")
 	c := join(t, s.url, "demo", "")
 	first := c.askAs("x", "danmaku", `,"text":"once"`)
@@ -55,6 +57,7 @@ func TestRepeatedIDGetsTheFirstAnswer(t *testing.T) {
 
 // TestFramesAreSpentBeforeTheyAreParsed: a flood of nonsense is refused by the connection's frame rule.
 func TestFramesAreSpentBeforeTheyAreParsed(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "")
 	c := join(t, s.url, "demo", "")
 	for range 60 {
@@ -68,6 +71,7 @@ func TestFramesAreSpentBeforeTheyAreParsed(t *testing.T) {
 
 // TestAbuseIsCutOff: who goes on flooding is muted for a while, and cut off with a time to come back.
 func TestAbuseIsCutOff(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "")
 	c := join(t, s.url, "demo", "")
 	for range 200 {
@@ -81,6 +85,7 @@ func TestAbuseIsCutOff(t *testing.T) {
 
 // TestRulesFromTheFile: limits.file replaces the rules that ship.
 func TestRulesFromTheFile(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "rules.yaml")
 	if err := os.WriteFile(file, []byte("version: 7\nrules:\n  - {name: one-word, action: danmaku, scope: user, rate: 1, per: 1h, burst: 1}\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -98,6 +103,7 @@ func TestRulesFromTheFile(t *testing.T) {
 
 // TestHTTPRefusalsSayWhenToComeBack: the back end speaks for a user through the same gates, with HTTP's words.
 func TestHTTPRefusalsSayWhenToComeBack(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	service := tokenFor(t, dir, "-role", "service")

@@ -10,6 +10,7 @@ import (
 // TestAnAuthorCannotLockItselfOut: a rule after whose burst nothing passes is named and asks for an override, whatever the
 // traffic was; and with it in force an admin still reads, explains and goes back.
 func TestAnAuthorCannotLockItselfOut(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "")
 	for action, scope := range map[string]string{"api": "key", "connect": "ip", "join": "room", "frame": "conn", "api:GET /rooms": "ip"} {
 		body := fmt.Sprintf(`{"rules":[{"name":"shut","action":%q,"scope":%q,"rate":0,"burst":1}]}`, action, scope)
@@ -44,6 +45,7 @@ func TestAnAuthorCannotLockItselfOut(t *testing.T) {
 // TestAWatchSurvivesARestart: the node that comes back watches on what was published before, against what was in force
 // before the first set that has not proved itself.
 func TestAWatchSurvivesARestart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	for rate := 2; rate <= 3; rate++ {
@@ -65,6 +67,7 @@ func TestAWatchSurvivesARestart(t *testing.T) {
 
 // TestResettingAnAddressLeavesItsNetwork: what the addresses around it have used stays used.
 func TestResettingAnAddressLeavesItsNetwork(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "")
 	for range 3 {
 		s.call(t, http.MethodPost, "/limits/check", s.adminToken, `{"action":"connect","addr":"192.0.2.1"}`)

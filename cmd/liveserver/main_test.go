@@ -28,7 +28,19 @@ func TestMain(m *testing.M) {
 		serveNATS(dir, port)
 	}
 	// go-redis goes on trying to connect, each second, for some time after a pool whose server is gone was closed.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+	goleak.VerifyTestMain(withChromium{m}, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+}
+
+// withChromium ends the browser of all tests, before leaks are looked for.
+type withChromium struct{ *testing.M }
+
+func (m withChromium) Run() int {
+	defer func() {
+		if chromium.stop != nil {
+			chromium.stop()
+		}
+	}()
+	return m.M.Run()
 }
 
 // patience bounds every wait of these tests; it is long because the machine may be busy.
@@ -72,8 +84,9 @@ func startUndecided(t *testing.T, dir string, args ...string) *server {
 	return s
 }
 
+// serverArgs are of a node that never calls itself behind: beside other tests it would refuse what they ask.
 func serverArgs(dir string) []string {
-	return []string{"-addr", "127.0.0.1:0", "-admin-addr", "127.0.0.1:0", "-data-dir", dir, "-node-id", "n1", "-print-tokens", "always", "-drain-timeout", "300ms"}
+	return []string{"-rooms-behind", "1h", "-addr", "127.0.0.1:0", "-admin-addr", "127.0.0.1:0", "-data-dir", dir, "-node-id", "n1", "-print-tokens", "always", "-drain-timeout", "300ms"}
 }
 
 var printed = regexp.MustCompile(`viewer +(\S+)/room/demo\n +host +\S+#token=(\S+)\n +admin +(\S+)/#token=(\S+)\n`)
@@ -108,15 +121,13 @@ func tokenFor(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(out.String())
 }
 
-// await polls until ok, without sleeping longer than it must.
+// await polls until ok, ever less often: a look at a server costs it time that what is waited for may need.
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
 	end := time.After(patience)
-	for !ok() {
+	for pause := 2 * time.Millisecond; !ok(); pause = min(pause*3/2, 100*time.Millisecond) {
 		select {
-		case <-tick.C:
+		case <-time.After(pause):
 		case <-end:
 			t.Fatalf("no %s within %v", what, patience)
 		}

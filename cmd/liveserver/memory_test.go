@@ -8,6 +8,7 @@ import (
 
 // Memory is given back and reported by a POST, never by following a link.
 func TestFreeMemory(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "")
 	status, body := s.askAdmin(t, http.MethodPost, "/debug/free", s.adminToken)
 	var m struct {

@@ -45,6 +45,7 @@ func (s *server) metric(t *testing.T, series string) float64 {
 
 // TestMetrics: the names that alerts and checks rely on are there from the start, lint finds nothing, and they count.
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "")
 	text := string(s.scrape(t))
 	for _, series := range []string{

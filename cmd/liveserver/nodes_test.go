@@ -35,6 +35,7 @@ func startNATS(t *testing.T) *natsserver.Server {
 }
 
 func TestUnreachableNATSIsNamed(t *testing.T) {
+	t.Parallel()
 	err := run(context.Background(), append(serverArgs(t.TempDir()), "-nats", "nats://ann:hidden@127.0.0.1:1"), &lines{}, &lines{}, nil)
 	if err == nil || !strings.Contains(err.Error(), "nats: allowed is servers that can be reached") || strings.Contains(err.Error(), "hidden") {
 		t.Errorf("the server ended with %v", err)
@@ -43,6 +44,7 @@ func TestUnreachableNATSIsNamed(t *testing.T) {
 
 // TestNodesThatMustNotLiveTogether: a second node without Redis, and one whose id is taken, end with the reason.
 func TestNodesThatMustNotLiveTogether(t *testing.T) {
+	t.Parallel()
 	nats := natsServer(t)
 	startServer(t, "", "-nats", nats, "-node-id", "n1")
 	for id, want := range map[string]string{"n1": "node_id: allowed is one that no other", "n2": "redis: allowed is one that all nodes"} {
@@ -66,6 +68,7 @@ func startNodes(t *testing.T, n int, args ...string) []*server {
 
 // TestTwoNodesAreOneRoom follows each kind of message from one node to the other.
 func TestTwoNodesAreOneRoom(t *testing.T) {
+	t.Parallel()
 	nodes := startNodes(t, 2)
 	host := join(t, nodes[1].url, "demo", nodes[0].hostToken) // signed by the other node
 	guest := join(t, nodes[0].url, "demo", "")

@@ -42,6 +42,7 @@ func (s *server) askAdmin(t *testing.T, method, path, bearer string, header ...s
 }
 
 func TestTheOperatorsPortGivesNothingAway(t *testing.T) {
+	t.Parallel()
 	const secret = "a-secret-that-nobody-may-see-1234"
 	s := startServer(t, "", "-auth-secret", secret)
 	for _, path := range []string{"/debug/pprof/cmdline", "/debug/pprof/", "/debug/pprof/goroutine?debug=2", "/metrics", "/readyz", "/"} {
@@ -69,6 +70,7 @@ func TestTheOperatorsPortGivesNothingAway(t *testing.T) {
 }
 
 func TestAPageBehindAProxyThatRewritesHost(t *testing.T) {
+	t.Parallel()
 	dial := func(s *server, origin string) (int, error) {
 		ws, res, err := websocket.Dial(t.Context(), strings.Replace(s.url, "http", "ws", 1)+"/ws", &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {origin}}})
 		if err == nil {
@@ -104,6 +106,7 @@ func TestAPageBehindAProxyThatRewritesHost(t *testing.T) {
 }
 
 func TestWhatIsWrongWithTheCommandLineIsASentence(t *testing.T) {
+	t.Parallel()
 	empty := t.TempDir()
 	for want, args := range map[string][]string{
 		"there is no flag -adr, perhaps -addr was meant":                   {"-adr", ":1"},

@@ -12,6 +12,7 @@ import (
 
 // TestOneUserOnThreeNodesHasOneAllowance: case 9. What is admitted is held against the bucket by its own stamps.
 func TestOneUserOnThreeNodesHasOneAllowance(t *testing.T) {
+	t.Parallel()
 	dir, nats, redis := t.TempDir(), natsServer(t), redistest.Start(t).URL()
 	var nodes []*server
 	var clients []*client
@@ -61,6 +62,7 @@ func TestOneUserOnThreeNodesHasOneAllowance(t *testing.T) {
 
 // TestRedisThatGoesSilent: case 18. Everything is still answered, readiness says so, and it ends by itself.
 func TestRedisThatGoesSilent(t *testing.T) {
+	t.Parallel()
 	redis := redistest.Start(t)
 	way := redistest.NewProxy(t, redis.Addr)
 	s := startServer(t, "", "-nats", natsServer(t), "-redis", way.URL())

@@ -25,6 +25,7 @@ rules:
 // A Redis that reads and does not write is away: readiness and the metric say so, what its rules can't judge is unavailable
 // on the socket, at the door and over HTTP alike, and all of it is over when Redis writes again.
 func TestRedisThatDoesNotWrite(t *testing.T) {
+	t.Parallel()
 	redis := redistest.Start(t)
 	p := startProcess(t, t.TempDir(), "-limits-file", rulesFile(t, closedRules), "-redis", redis.URL())
 	degraded := func() string {
@@ -72,6 +73,7 @@ func TestRedisThatDoesNotWrite(t *testing.T) {
 // Case 38: a Redis that is slow and not dead. At any steady round trip up to 100 ms everybody gets in and speaks; where it is
 // too far the node says so and goes by its parts, and everybody gets in, too.
 func TestRedisFarAway(t *testing.T) {
+	t.Parallel()
 	redis := redistest.Start(t)
 	way := redistest.NewProxy(t, redis.Addr)
 	s := startServer(t, "", "-redis", way.URL())
@@ -114,6 +116,7 @@ func TestRedisFarAway(t *testing.T) {
 
 // What the store of gifts can't take is told as that on both roads, and with it what became of the gift.
 func TestLedgerAway(t *testing.T) {
+	t.Parallel()
 	nats := startNATS(t)
 	s := startServer(t, "", "-nats", nats.ClientURL(), "-redis", redistest.Start(t).URL())
 	c := join(t, s.url, "demo", s.hostToken)

@@ -12,6 +12,7 @@ import (
 
 // TestRevokedSocketsAreCutOnAllNodes: case 15, and that nobody comes back with what was revoked, also after a restart.
 func TestRevokedSocketsAreCutOnAllNodes(t *testing.T) {
+	t.Parallel()
 	dir, nats, redis := t.TempDir(), natsServer(t), redistest.Start(t).URL()
 	one := startServer(t, dir, "-nats", nats, "-redis", redis, "-node-id", "n1")
 	two := startServer(t, "", "-nats", nats, "-redis", redis, "-node-id", "n2")
@@ -67,6 +68,7 @@ func TestRevokedSocketsAreCutOnAllNodes(t *testing.T) {
 }
 
 func TestAuditTellsWhoDecidedWhat(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "")
 	host := join(t, s.url, "demo", s.hostToken)
 	host.ask("moderate", `,"action":"mute","user":"u7","seconds":60,"reason":"spam"`)

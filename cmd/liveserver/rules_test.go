@@ -33,6 +33,7 @@ func (s *server) rulesWith(t *testing.T, name string, rate, burst int) (body, ta
 // TestRulesAreChangedLiveAndUndone: publish, levels kept, history with author and diff, rollback, and all of it again
 // after a restart.
 func TestRulesAreChangedLiveAndUndone(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	c := join(t, s.url, "demo", "")
@@ -78,6 +79,7 @@ func TestRulesAreChangedLiveAndUndone(t *testing.T) {
 
 // TestRulesRefuseWhatIsWrong: every fault with its path, and nothing changes.
 func TestRulesRefuseWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	service := tokenFor(t, dir, "-role", "service")
@@ -125,6 +127,7 @@ func TestRulesRefuseWhatIsWrong(t *testing.T) {
 // TestExplainCheckAndReset: another service spends from the same buckets as the sockets, a person sees why, and an
 // operator lifts a limit by hand.
 func TestExplainCheckAndReset(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	service := tokenFor(t, dir, "-role", "service")
@@ -175,6 +178,7 @@ func TestExplainCheckAndReset(t *testing.T) {
 // TestFaultAThresholdMistakeNobodySees is the story of the article: somebody sets a threshold far too low. The
 // preview says so, publishing needs an override, and when it is forced the guard undoes it.
 func TestFaultAThresholdMistakeNobodySees(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	service := tokenFor(t, dir, "-role", "service")
@@ -221,6 +225,7 @@ func TestFaultAThresholdMistakeNobodySees(t *testing.T) {
 // TestSharedScopesAreAsked: rules for addresses, networks and everything hold for what comes over sockets, and a rule that
 // would never be asked is refused.
 func TestSharedScopesAreAsked(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "rules.yaml")
 	for _, scope := range []string{"ip", "net", "global"} {
 		text := fmt.Sprintf("rules:\n  - {name: shared, action: danmaku, scope: %s, rate: 0, burst: 3}\n  - {name: welcome, action: [join, connect], scope: ip, rate: 100, burst: 100}\n", scope)

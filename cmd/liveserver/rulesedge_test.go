@@ -10,6 +10,7 @@ import (
 // TestNobodyLiftsEveryLimitByMistake: an empty body, a key forgotten or a second document is refused with its fault, and the
 // preview, which editors validate by, finds all that a publish would find.
 func TestNobodyLiftsEveryLimitByMistake(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "")
 	const odd = `{"rules":[
 		{"name":"a","action":"danmaku","scope":"user","rate":1,"burst":1,"role":["hosts"],"exempt":{"roles":["king"]},"multiply":{"mod":2}},
@@ -39,6 +40,7 @@ func TestNobodyLiftsEveryLimitByMistake(t *testing.T) {
 
 // TestConflictsOfLimitsSpeakOfLimits: who loses a race is told so, in both languages.
 func TestConflictsOfLimitsSpeakOfLimits(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "")
 	body, _ := s.rulesWith(t, "danmaku-user-room", 1, 3)
 	for lang, want := range map[string]string{"en": "The limits stay as they are: limits were changed", "zh": "限流规则没有更改："} {
@@ -56,6 +58,7 @@ func TestConflictsOfLimitsSpeakOfLimits(t *testing.T) {
 
 // TestACheckNamesWhoPays: a check that asks no bucket is a mistake of its sender, not a grant; a route of the API is an action.
 func TestACheckNamesWhoPays(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "")
 	for body, want := range map[string]int{
 		`{"action":"danmaku"}`: 400, `{"action":"frame"}`: 400, `{"action":"frame","room":"demo","user":"u1"}`: 400,

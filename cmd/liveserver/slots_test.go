@@ -24,6 +24,7 @@ func limitsFile(t *testing.T, rules string) []string {
 // TestSlotsOfSocketsAndCallsComeBack: a rule of concurrency for connect bounds the sockets that are open, one for api the
 // calls under way, those that are refused or fail included.
 func TestSlotsOfSocketsAndCallsComeBack(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir, limitsFile(t, `
   - {name: sockets-address, action: connect, scope: ip, algorithm: concurrency, burst: 2}
@@ -53,6 +54,7 @@ func TestSlotsOfSocketsAndCallsComeBack(t *testing.T) {
 
 // TestFrameRulesKnowTheirSender: multiply and exempt of a frame rule hold for who has said hello.
 func TestFrameRulesKnowTheirSender(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir, limitsFile(t, `
   - {name: frames, action: frame, scope: conn, rate: 1, per: 1h, burst: 10, multiply: {host: 5}, exempt: {users: [relay]}}
@@ -74,6 +76,7 @@ func TestFrameRulesKnowTheirSender(t *testing.T) {
 
 // TestRulesThatWouldNeverBeAsked are refused, each part with its path.
 func TestRulesThatWouldNeverBeAsked(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "")
 	for rule, want := range map[string]string{
 		`"action":"frame","scope":"conn","algorithm":"concurrency","burst":2`:                 "rules[0].algorithm",

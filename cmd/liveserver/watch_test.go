@@ -10,6 +10,7 @@ import (
 // TestAWatchGoesToALivingNode: when the node that published is killed within the minute, another one watches on, and its end stands
 // in the history of all.
 func TestAWatchGoesToALivingNode(t *testing.T) {
+	t.Parallel()
 	nats, redis := natsServer(t), redistest.Start(t).URL()
 	living := startServer(t, "", "-nats", nats, "-redis", redis, "-node-id", "n2")
 	publisher := startProcess(t, t.TempDir(), "-nats", nats, "-redis", redis, "-node-id", "n1")
