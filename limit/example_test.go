@@ -47,7 +47,7 @@ func ExampleSpec_Compile() {
 	spec, err := limit.Parse([]byte(`
 rules:
   - {name: gifts, action: gift, scope: user, rate: 5, burst: 0}
-  - {name: gifts, action: gfit, scope: user, rate: 5, burst: 20}
+  - {name: gifts, action: gift, scope: usr, rate: 5, burst: 20}
 `))
 	if err != nil {
 		fmt.Println(err)
@@ -57,7 +57,7 @@ rules:
 	fmt.Println(err)
 	// Output:
 	// rules[0].burst: want 1 to 1000000000000, have 0
-	// rules[1].action: want some of [danmaku gift like join connect frame api] or api:<route template>, have "gfit"
+	// rules[1].scope: want one of [conn key user user_room ip net room global net_room], have "usr"
 	// rules[1].name: "gifts" is taken by an earlier rule
 }
 

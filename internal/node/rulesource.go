@@ -85,6 +85,14 @@ var unpaced = []string{limit.Frame.String(), limit.Connect.String(), limit.Join.
 // Check implements [rulebook.Review].
 func (c *changes) Check(rules []limit.Rule) limit.Faults { return checkAskable(rules) }
 
+// shared lists the actions of which a network has its share in each room: those of somebody who is in it.
+func shared() (names []string) {
+	for _, a := range limit.Messages() {
+		names = append(names, a.String())
+	}
+	return names
+}
+
 // checkAskable returns a fault for each rule, or part of one, that this server would never ask or could not obey, and for
 // a set of none: an
 // empty body or a file cut short must not lift every limit in the middle of a show.
@@ -92,10 +100,6 @@ func checkAskable(rules []limit.Rule) limit.Faults {
 	var faults limit.Faults
 	if len(rules) == 0 {
 		faults = append(faults, limit.Fault{Path: "rules", Problem: "want at least one rule"})
-	}
-	shared := make([]string, len(limit.Messages())) // of which a network has its share in each room: what is sent by somebody who is in it
-	for i, a := range limit.Messages() {
-		shared[i] = a.String()
 	}
 	for i, r := range rules {
 		fault := func(path, format string, args ...any) {
@@ -105,8 +109,8 @@ func checkAskable(rules []limit.Rule) limit.Faults {
 			if scopes, few := askable[action]; few && !slices.Contains(scopes, r.Scope) {
 				fault("scope", "%q is never asked about %s; want %s", r.Scope, action, strings.Join(scopes, " or "))
 			}
-			if _, few := askable[action]; !few && r.Scope == limit.ScopeNetRoom.String() && !slices.Contains(shared, action) {
-				fault("scope", "%q is never asked about %s, only about %s", r.Scope, action, strings.Join(shared, ", "))
+			if _, few := askable[action]; !few && r.Scope == limit.ScopeNetRoom.String() && !slices.Contains(shared(), action) {
+				fault("scope", "%q is never asked about %s, only about %s", r.Scope, action, strings.Join(shared(), ", "))
 			}
 			if action == limit.Frame.String() && r.Algorithm == "concurrency" {
 				fault("algorithm", "a frame is over at once, slots would bound nothing; take token_bucket")
