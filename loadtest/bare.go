@@ -70,16 +70,7 @@ func (b *bare) ask(order string, what any) error {
 
 // timed is the processor time, in seconds, of the passes.
 func (b *bare) timed(p Passes) (float64, error) {
-	pid := b.writer.Cmd.Process.Pid
-	before, err := process.CPUTime(pid)
-	if err != nil {
-		return 0, err
-	}
-	if err := b.ask("Write", p); err != nil {
-		return 0, err
-	}
-	after, err := process.CPUTime(pid)
-	return after - before, err
+	return process.Timed(b.writer.Cmd.Process.Pid, func() error { return b.ask("Write", p) })
 }
 
 func (b *bare) stop() {

@@ -169,17 +169,7 @@ func (b *bench) audience(ctx context.Context, f func(*client.Crowd) error) error
 }
 
 // timed is the processor time that the one node under test spends in f, in seconds.
-func (b *bench) timed(f func() error) (float64, error) {
-	before, err := process.CPUTime(b.o.pids[0])
-	if err != nil {
-		return 0, err
-	}
-	if err := f(); err != nil {
-		return 0, err
-	}
-	after, err := process.CPUTime(b.o.pids[0])
-	return after - before, err
-}
+func (b *bench) timed(f func() error) (float64, error) { return process.Timed(b.o.pids[0], f) }
 
 // oneNode refuses a scenario that looks at one node's processor time when there is not exactly one.
 func (b *bench) oneNode() error {

@@ -83,7 +83,14 @@ func (b *bench) measure(ctx context.Context, p plan, viewers []*client.Session) 
 
 	spoken := make(chan error, 1)
 	go func() {
-		err := p.accompany(ctx, t.Start, sp.Run)
+		beside, stop := context.WithCancel(ctx)
+		var others sync.WaitGroup
+		if p.meanwhile != nil {
+			others.Go(func() { p.meanwhile(beside, t.Start) })
+		}
+		err := sp.Run(ctx)
+		stop()
+		others.Wait()
 		limit := patience
 		if err != nil {
 			limit = hurry
@@ -126,19 +133,6 @@ func (b *bench) mainTrial(ctx context.Context, p plan, viewers []*client.Session
 		b.record(m, p.slot)
 	}
 	return m, err
-}
-
-// accompany runs speak, and meanwhile beside it.
-func (p plan) accompany(ctx context.Context, start time.Time, speak func(context.Context) error) error {
-	if p.meanwhile == nil {
-		return speak(ctx)
-	}
-	beside, stop := context.WithCancel(ctx)
-	var wg sync.WaitGroup
-	wg.Go(func() { p.meanwhile(beside, start) })
-	defer wg.Wait()
-	defer stop()
-	return speak(ctx)
 }
 
 // patience is how long a trial waits for the last answers and deliveries.

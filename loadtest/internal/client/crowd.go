@@ -107,23 +107,24 @@ func (c *Crowd) welcomed(node string) string {
 // Connect opens n sessions at a steady rate (per second) and returns when all of them are welcomed or have failed, or
 // the server has been silent towards those that wait for connectTimeout. It reports only ctx's end; failures are counted.
 func (c *Crowd) Connect(ctx context.Context, n int, rate float64) error {
-	start, from := time.Now(), c.Size()
-	work := make(chan int)
+	var err error
 	var wg sync.WaitGroup
-	for range c.Workers {
+	busy := make(chan struct{}, c.Workers)
+	for start, from, k := time.Now(), c.Size(), 0; k < n; k++ {
+		if err = WaitUntil(ctx, start.Add(time.Duration(float64(k)/rate*1e9))); err != nil {
+			break
+		}
+		busy <- struct{}{} // a dial ends with ctx, or after ConnectTimeout
 		wg.Go(func() {
-			for i := range work {
-				c.open(ctx, i)
-			}
+			c.open(ctx, from+k)
+			<-busy
 		})
 	}
-	err := feedAtRate(ctx, work, from, n, rate, start)
-	close(work)
 	wg.Wait()
 	return errors.Join(err, c.settle(ctx, ConnectTimeout))
 }
 
-// comeBack is how often those who were told to come back (4003) do so, and how much slower each time.
+// ComeBack is how often those who were told to come back (4003) do so, and how much slower each time.
 const (
 	ComeBack       = 5
 	comeBackSlower = 0.6
@@ -141,21 +142,6 @@ func (c *Crowd) Fill(ctx context.Context, n int, rate float64) error {
 			return err
 		}
 		rate *= comeBackSlower
-	}
-	return nil
-}
-
-// feedAtRate hands out n numbers from first, evenly spaced.
-func feedAtRate(ctx context.Context, work chan<- int, first, n int, rate float64, start time.Time) error {
-	for k := range n {
-		if err := WaitUntil(ctx, start.Add(time.Duration(float64(k)/rate*1e9))); err != nil {
-			return err
-		}
-		select {
-		case work <- first + k:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
 	}
 	return nil
 }

@@ -43,11 +43,18 @@ func (r *Readers) adopt(s *Session, conn net.Conn, early []byte) error {
 	return r.each[i].adopt(s, conn, early)
 }
 
-// Begin makes t the trial of all sinks.
-func (r *Readers) Begin(t *Trial) {
+// visit looks at every sink while it stands still.
+func (r *Readers) visit(f func(*sink)) {
 	for _, k := range r.sinks {
-		k.begin(t)
+		k.mu.Lock()
+		f(k)
+		k.mu.Unlock()
 	}
+}
+
+// Begin makes t the trial whose messages are looked for; nil ends the last one.
+func (r *Readers) Begin(t *Trial) {
+	r.visit(func(k *sink) { k.begin(t) })
 }
 
 func (r *Readers) Close() {
@@ -79,53 +86,42 @@ func (r *Readers) Likes(viewers []*Session) (counted, shown int64) {
 }
 
 // Totals sums what all sinks have counted.
-func (r *Readers) Totals() Counters {
-	var sum Counters
-	for _, k := range r.sinks {
-		k.mu.Lock()
-		sum.Add(&k.count, 1)
-		k.mu.Unlock()
-	}
+func (r *Readers) Totals() (sum Counters) {
+	r.visit(func(k *sink) { sum.Add(&k.count, 1) })
 	return sum
 }
 
 // Drain moves what all sinks have measured into sum.
 func (r *Readers) Drain(sum *Latencies) {
-	for _, k := range r.sinks {
-		k.mu.Lock()
+	r.visit(func(k *sink) {
 		if k.trial != nil {
 			k.resolve()
 		}
 		k.lat.MoveTo(sum)
-		k.mu.Unlock()
-	}
+	})
 }
 
 // Tables sums close codes and reasons over all sinks.
 func (r *Readers) Tables() (closes, reasons map[string]int64) {
 	closes, reasons = map[string]int64{}, map[string]int64{}
-	for _, k := range r.sinks {
-		k.mu.Lock()
+	r.visit(func(k *sink) {
 		for code, n := range k.closes {
 			closes[code] += n
 		}
 		for reason, n := range k.reasons {
 			reasons[reason] += n
 		}
-		k.mu.Unlock()
-	}
+	})
 	return closes, reasons
 }
 
 // arrived sums, by attempt, to how many stable sessions the trial's danmaku came.
 func (r *Readers) arrived(n int) []uint32 {
 	out := make([]uint32, n)
-	for _, k := range r.sinks {
-		k.mu.Lock()
+	r.visit(func(k *sink) {
 		for i, d := range k.delivered {
 			out[i] += d
 		}
-		k.mu.Unlock()
-	}
+	})
 	return out
 }

@@ -21,7 +21,6 @@ const (
 	Limited                  // 429
 	Busy                     // 503
 	Rejected                 // any other code
-	outcomes
 )
 
 // String is the outcome's name in reports.

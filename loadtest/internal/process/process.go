@@ -37,9 +37,9 @@ func Read(pid int) (Usage, error) {
 	return Usage{Memory: float64(status.VmRSS), Cpu: stat.CPUTime()}, err
 }
 
-// CPUTime is the processor time of a process in seconds, to the nanosecond: the sum of its threads' schedstat. That of
+// cpuTime is the processor time of a process in seconds, to the nanosecond: the sum of its threads' schedstat. That of
 // threads that have ended is not in it; the Go runtime keeps its threads.
-func CPUTime(pid int) (float64, error) {
+func cpuTime(pid int) (float64, error) {
 	threads, err := procfs.AllThreads(pid)
 	if err != nil {
 		return 0, err
@@ -54,6 +54,19 @@ func CPUTime(pid int) (float64, error) {
 		return 0, fmt.Errorf("/proc/%d/task/*/schedstat tells nothing", pid)
 	}
 	return sum, nil
+}
+
+// Timed is the processor time that a process spends in f, in seconds.
+func Timed(pid int, f func() error) (float64, error) {
+	before, err := cpuTime(pid)
+	if err != nil {
+		return 0, err
+	}
+	if err := f(); err != nil {
+		return 0, err
+	}
+	after, err := cpuTime(pid)
+	return after - before, err
 }
 
 // SelfCPU is the processor time of this process in seconds.

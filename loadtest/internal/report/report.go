@@ -37,7 +37,6 @@ type tile struct{ Name, Value, About string }
 
 type table struct {
 	Title, Text string
-	Wide        bool // needs the width of the page
 }
 
 func (r *Result) view() view {
@@ -69,9 +68,7 @@ func (r *Result) tiles() (out []tile) {
 // tables are those of the summary, and all values.
 func (r *Result) tables() (out []table) {
 	for _, s := range r.sheets() {
-		text := s.text(r.Values, 3)
-		line, _, _ := strings.Cut(text, "\n")
-		out = append(out, table{s.title, text, len(line) > 80})
+		out = append(out, table{s.title, s.text(r.Values, 3)})
 	}
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 3, ' ', tabwriter.AlignRight)
@@ -80,5 +77,5 @@ func (r *Result) tables() (out []table) {
 		fmt.Fprintf(t, "%s\t%s\t\n", name, q.unit.Format(r.Values[name]))
 	}
 	t.Flush()
-	return append(out, table{"All figures", b.String(), false})
+	return append(out, table{"All figures", b.String()})
 }
