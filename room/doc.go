@@ -42,7 +42,7 @@
 //
 // It opens no socket, verifies no token, knows neither NATS nor Redis, and stores nothing itself.
 //
-// Files in reading order: config.go, bus.go (what it is plugged into); hub.go, registry.go (rooms and users come and go),
+// Files: config.go, bus.go (what it is plugged into); hub.go, registry.go (rooms and users come and go),
 // room.go; join.go, member.go, speaker.go, user.go (who speaks, and what is remembered of it); admission.go (what every message
 // passes), subjects.go (whose buckets pay), messages.go, gifts.go (what becomes of each kind); policy.go, moderation.go (settings and who may change them);
 // overload.go (what is given up while the node is behind), stats.go (what a host sees), metrics.go.

@@ -21,6 +21,6 @@
 //
 // It admits nothing and knows no users, limits, settings or bus: what it is given is shown.
 //
-// Files in reading order: audience.go (who comes, what is shown), tick.go (when), shards.go (to whom, in which order),
+// Files: audience.go (who comes, what is shown), tick.go (when), shards.go (to whom, in which order),
 // history.go (what newcomers are shown), counts.go (likes, online), config.go.
 package audience
