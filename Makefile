@@ -6,7 +6,7 @@ FLAGS    ?=
 FUZZTIME ?= 10s
 
 .DEFAULT_GOAL := build
-.PHONY: build run cluster load test check gotest jstest bench model chaos fuzz chromium promtool redis proxies systemd node clean
+.PHONY: build run cluster load test check gotest jstest bench model release chaos fuzz chromium promtool redis proxies systemd node clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/liveserver ./cmd/liveserver
@@ -67,6 +67,11 @@ fuzz:
 	    echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
 	  done; \
 	done
+
+# What a tag is published as, in bin/release: archives for six platforms, Debian packages, the client for npm, a bill of materials each,
+# notes, checksums. Fewer: PLATFORMS=linux/amd64
+release:
+	deploy/release/release.sh bin/release
 
 # What the tests need beside Go, gcc and Node: taken where it is, installed from Debian's packages where that may be done.
 define install
