@@ -56,12 +56,27 @@ func TestRenewedCertificateOnHangup(t *testing.T) {
 	c.wait("pong on the old socket", func(e event) bool { return e.kind() == "pong" })
 }
 
-// SIGHUP ends no process that speaks plain HTTP either.
-func TestHangupWithoutCertificate(t *testing.T) {
+// SIGHUP ends no process that speaks plain HTTP either: it takes what may change, names what has to wait, and keeps everything where the
+// configuration can't be used.
+func TestHangupReadsTheConfiguration(t *testing.T) {
 	t.Parallel()
-	p := startProcess(t, t.TempDir())
-	p.signal(syscall.SIGHUP)
-	p.signal(syscall.SIGHUP)
+	file := write(t, "rooms: {max: 100}\n")
+	p := startProcess(t, t.TempDir(), "-config", file)
+	hangup := func(conf, want string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p.signal(syscall.SIGHUP)
+		await(t, want, func() bool { return strings.Contains(p.logs.String(), want) })
+	}
+	hangup("rooms: {max: 200}\nlog: {level: error}\n", `"msg":"read again","node":"n1","taken":["log.level"],"after_a_restart":["rooms.max"]}`)
+	hangup("rooms: {max: 100, idle: 2m}\nlog: {level: error}\n", "") // no line at this level
+	hangup("rooms: {max: none}\n", `"msg":"the configuration can't be used, all stays as it was"`)
+	hangup("rooms: {max: 100}\nlog: {level: info}\n", `"taken":["log.level"],"after_a_restart":[]}`)
+	if strings.Contains(p.logs.String(), "rooms.idle") {
+		t.Errorf("a line below the level:\n%s", p.logs)
+	}
 	c := join(t, p.url, "demo", "")
 	if e := c.ask("danmaku", `,"text":"still here"`); e.num("code") != 200 {
 		t.Fatalf("got %v", e)

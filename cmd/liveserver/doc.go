@@ -12,6 +12,6 @@
 // Concurrency: [run] owns every goroutine it starts and returns after the last one ended. A second signal cuts the drain
 // short, a third ends the process at once.
 //
-// Files: main.go (subcommands, exit codes), serve.go (signals, log), announce.go (what is printed at start), token.go, health.go, version.go (and its
+// Files: main.go (subcommands, exit codes), serve.go (signals, log), announce.go (what is printed at start), token.go, health.go, reload.go, version.go (and its
 // bill of materials).
 package main

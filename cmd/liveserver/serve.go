@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -20,14 +21,21 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer, environ
 		return err
 	}
 	cfg.NodeID = node.ID(cfg)
-	ctx, hurry, stop := untilSignals(ctx)
+	asked := make(chan os.Signal, 1)
+	ctx, hurry, stop := untilSignals(ctx, asked)
 	defer stop()
 
-	log := newLogger(stderr, cfg.Log, cfg.NodeID)
+	level := &slog.LevelVar{}
+	log := newLogger(stderr, cfg.Log, level, cfg.NodeID)
 	n, err := node.Start(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
+	reload := reload{args: args, environ: environ, inForce: cfg, level: level, node: n, log: log}
+	running, end := context.WithCancel(ctx)
+	var reloading sync.WaitGroup
+	reloading.Go(func() { reload.when(running, asked) })
+	defer func() { end(); reloading.Wait() }()
 	if err := announce(stdout, cfg, n); err != nil {
 		log.Warn("addresses not printed", "err", err)
 	}
@@ -38,9 +46,9 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer, environ
 const lastPatience = 5 * time.Second
 
 // untilSignals returns a context that ends with the first SIGINT or SIGTERM, and one that ends with the second; a third ends the
-// process at once. SIGHUP ends nothing: it is for the certificate. Signals are counted here rather than by
+// process at once. SIGHUP ends nothing and is passed on, see reload. Signals are counted here rather than by
 // signal.NotifyContext, which loses a second one that comes before it has let go of the first. stop gives the signals back.
-func untilSignals(ctx context.Context) (first, second context.Context, stop func()) {
+func untilSignals(ctx context.Context, hangups chan<- os.Signal) (first, second context.Context, stop func()) {
 	first, end := context.WithCancel(ctx)
 	second, hurry := context.WithCancel(context.WithoutCancel(ctx))
 	signals := make(chan os.Signal, 4)
@@ -54,6 +62,10 @@ func untilSignals(ctx context.Context) (first, second context.Context, stop func
 			case sig := <-signals:
 				switch {
 				case sig == syscall.SIGHUP:
+					select {
+					case hangups <- sig:
+					default: // one is waiting, and will read what there is then
+					}
 				case first.Err() == nil:
 					end()
 				case late == nil:
@@ -78,18 +90,22 @@ func untilSignals(ctx context.Context) (first, second context.Context, stop func
 	}
 }
 
-// newLogger writes what the configuration asks for to w.
-func newLogger(w io.Writer, c config.Log, node string) *slog.Logger {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
-		level = slog.LevelInfo // config.Validate allows only names that slog knows
-	}
+// newLogger writes what the configuration asks for to w. level may change.
+func newLogger(w io.Writer, c config.Log, level *slog.LevelVar, node string) *slog.Logger {
+	level.Set(levelOf(c))
 	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: withoutPasswords}
 	var h slog.Handler = slog.NewJSONHandler(w, opts)
 	if c.Format == "text" {
 		h = slog.NewTextHandler(w, opts)
 	}
 	return slog.New(h).With("node", node)
+}
+
+func levelOf(c config.Log) (level slog.Level) {
+	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
+		return slog.LevelInfo // config.Validate allows only names that slog knows
+	}
+	return level
 }
 
 // withoutPasswords hides those of URLs, which errors of libraries repeat.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/netip"
+	"reflect"
 	"strings"
 	"time"
 
@@ -277,7 +278,7 @@ func Settings() []Setting {
 		{Key: "print_tokens", Unit: "auto, always or never", Default: PrintAuto, into: func(c *Config) any { return &c.PrintTokens }, check: oneOf(PrintAuto, PrintAlways, PrintNever),
 			Doc: "Whether the addresses printed at start carry a host's and an admin's token, good for 12 hours; auto: on a terminal only."},
 		{Key: "log.level", Unit: "debug, info, warn or error", Default: "info", into: func(c *Config) any { return &c.Log.Level }, check: oneOf("debug", "info", "warn", "error"),
-			Doc: "The least important lines to write to standard error."},
+			Doc: "The least important lines to write to standard error. Read again on SIGHUP."},
 		{Key: "log.format", Unit: "json or text", Default: "json", into: func(c *Config) any { return &c.Log.Format }, check: oneOf("json", "text"),
 			Doc: "How log lines look."},
 	}
@@ -291,3 +292,13 @@ const defaultGifts = `[
 {id: fireworks, name: Fireworks, names: {en: Fireworks, zh: 烟花}, price: 99, icon: 🎆},
 {id: rocket, name: Rocket, names: {en: Rocket, zh: 火箭}, price: 500, icon: 🚀},
 {id: whale, name: Star whale, names: {en: Star whale, zh: 星鲸}, price: 2000, icon: 🐋}]`
+
+// Changed lists the keys of which two configurations have different values.
+func Changed(a, b Config) (keys []string) {
+	for _, s := range Settings() {
+		if !reflect.DeepEqual(s.into(&a), s.into(&b)) {
+			keys = append(keys, s.Key)
+		}
+	}
+	return keys
+}

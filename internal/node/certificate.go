@@ -6,9 +6,7 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"os"
-	"os/signal"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"liveroom/internal/config"
@@ -19,6 +17,7 @@ type keyPair struct {
 	// fixed
 	files config.TLS
 	log   *slog.Logger
+	asks  chan struct{} // has one place
 
 	current atomic.Pointer[tls.Certificate]
 
@@ -34,7 +33,7 @@ func loadTLS(files config.TLS, log *slog.Logger) (*keyPair, error) {
 	if !files.Enabled() {
 		return nil, nil
 	}
-	c := &keyPair{files: files, log: log}
+	c := &keyPair{files: files, log: log, asks: make(chan struct{}, 1)}
 	if _, err := c.renew(false); err != nil {
 		return nil, config.Fault{Path: "tls.cert", Allowed: "a PEM certificate that belongs to tls.key", Received: err.Error()}
 	}
@@ -73,19 +72,22 @@ func (c *keyPair) renew(asked bool) (changed bool, err error) {
 	return true, nil
 }
 
-// watch renews the certificate when its files change, and on SIGHUP, until ctx ends.
-func (c *keyPair) watch(ctx context.Context) {
+// ask has the certificate read again, whether its files have changed or not.
+func (c *keyPair) ask() {
 	if c == nil {
 		return
 	}
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
-	c.follow(ctx, hangups)
+	select {
+	case c.asks <- struct{}{}:
+	default: // it is asked for already
+	}
 }
 
 // follow renews the certificate when its files change, and when asked to, until ctx ends.
-func (c *keyPair) follow(ctx context.Context, asks <-chan os.Signal) {
+func (c *keyPair) follow(ctx context.Context) {
+	if c == nil {
+		return
+	}
 	t := time.NewTicker(certificateEvery)
 	defer t.Stop()
 	for {
@@ -93,7 +95,7 @@ func (c *keyPair) follow(ctx context.Context, asks <-chan os.Signal) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-asks:
+		case <-c.asks:
 			asked = true
 		case <-t.C:
 		}

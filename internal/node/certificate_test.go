@@ -28,7 +28,7 @@ func TestRenewedCertificateIsNoticed(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var watching sync.WaitGroup
-		watching.Go(func() { c.follow(ctx, nil) })
+		watching.Go(func() { c.follow(ctx) })
 		serial := func() int64 {
 			client, server := net.Pipe()
 			var both sync.WaitGroup

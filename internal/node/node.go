@@ -24,23 +24,24 @@ import (
 // Node is one running server: every part, in the order in which they were made.
 type Node struct {
 	// Fixed after start.
-	cfg       config.Config
-	log       *slog.Logger
-	viewers   *port
-	operators *port
-	tokens    *token.Authority
-	revoked   token.Revocations
-	gate      *limit.Gate
-	quotas    quotas
-	fabric    *fanout.Fabric
-	recorder  *preview.Recorder
-	lately    *lately
-	changes   *changes // with the book of limits
-	lag       *admit.LagProbe
-	sockets   *conn.Metrics
-	hub       *room.Hub
-	acceptor  *conn.Acceptor
-	health    *health
+	cfg         config.Config
+	log         *slog.Logger
+	certificate *keyPair // nil: plain HTTP
+	viewers     *port
+	operators   *port
+	tokens      *token.Authority
+	revoked     token.Revocations
+	gate        *limit.Gate
+	quotas      quotas
+	fabric      *fanout.Fabric
+	recorder    *preview.Recorder
+	lately      *lately
+	changes     *changes // with the book of limits
+	lag         *admit.LagProbe
+	sockets     *conn.Metrics
+	hub         *room.Hub
+	acceptor    *conn.Acceptor
+	health      *health
 
 	closers closers
 	failed  chan error // what a server ended with although nobody stopped it; one place per server
@@ -74,7 +75,8 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, e
 	if err = n.listen(); err != nil {
 		return nil, err
 	}
-	n.runs("watching the certificate", certificate.watch)
+	n.certificate = certificate
+	n.runs("watching the certificate", certificate.follow)
 	n.every("giving memory back", memoryEvery, newSurplus().giveBack)
 	reg := newRegistry()
 	if err = n.joinNodes(ctx, reg); err != nil {
@@ -123,6 +125,10 @@ func Check(cfg config.Config) (rules int, err error) {
 // Addr is where viewers come in, AdminAddr where operators do.
 func (n *Node) Addr() net.Addr      { return n.viewers.ln.Addr() }
 func (n *Node) AdminAddr() net.Addr { return n.operators.ln.Addr() }
+
+// Reread has the files read that may change while the node runs: the certificate's here; the book looks at limits.file by itself,
+// each second.
+func (n *Node) Reread() { n.certificate.ask() }
 
 // Tokens signs and verifies.
 func (n *Node) Tokens() *token.Authority { return n.tokens }
