@@ -80,15 +80,13 @@ type Watch struct {
 
 // Guard watches what a new set does, and has it undone.
 type Guard struct {
-	cfg  GuardConfig
-	news chan watching
-	few  int // enoughRefused
+	cfg GuardConfig
+	few int // enoughRefused
 
 	// mu guards what follows; it is a leaf.
 	mu    lock.Mutex[lock.Leaf]
 	state Watch
-	// base is what the watch under way compares with; nil when none is.
-	base *limit.Rules
+	begun []*watching // and not yet taken up by Run
 }
 
 // watching is a watch under way, owned by Run.
@@ -105,25 +103,17 @@ func (w *watching) watch(state string) Watch {
 
 // NewGuard returns a Guard that does nothing until Run.
 func NewGuard(cfg GuardConfig) *Guard {
-	return &Guard{cfg: cfg, few: enoughRefused, news: make(chan watching, 1), state: Watch{State: StateIdle}}
+	return &Guard{cfg: cfg, few: enoughRefused, state: Watch{State: StateIdle}}
 }
 
-// Watch begins to watch published, which came into force in place of previous, at an instant of GuardConfig.Now. A watch under way ends, but
-// what it compared with stays: the set that it watched has not proved itself, and a second bad set on top of a first would
-// look harmless beside it. It does not block. Call it on one node, the one that published or the one that takes its watch up, for what people
+// Watch begins to watch published, which came into force at an instant of GuardConfig.Now, beside base, which has proved itself. A watch
+// under way ends. It does not block. Call it on one node, the one that published or the one that takes its watch up, for what people
 // publish and roll back to, not for what the guard itself put in force.
-func (g *Guard) Watch(previous, published *limit.Rules, at time.Time) {
+func (g *Guard) Watch(base, published *limit.Rules, at time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.base == nil {
-		g.base = previous
-	}
-	w := watching{old: g.base, new: published, at: at}
-	select {
-	case <-g.news:
-	default:
-	}
-	g.news <- w // has room: only Watch sends, under mu
+	w := &watching{old: base, new: published, at: at}
+	g.begun = append(g.begun, w)
 	g.state = w.watch(StateWaiting)
 }
 
@@ -145,18 +135,27 @@ func (g *Guard) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case next := <-g.news:
+		case <-tick.C:
+		}
+		for _, next := range g.take() {
 			if w != nil {
 				g.end(ctx, w.watch(StateSuperseded))
 			}
-			w = &next
-			tick.Reset(checkEvery)
-		case <-tick.C:
-			if w != nil && g.check(ctx, w, g.cfg.Now()) {
-				w = nil
-			}
+			w = next
+		}
+		if w != nil && g.check(ctx, w, g.cfg.Now()) {
+			w = nil
 		}
 	}
+}
+
+// take returns the watches that Run has not taken up yet.
+func (g *Guard) take() []*watching {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	begun := g.begun
+	g.begun = nil
+	return begun
 }
 
 // settle is how long traffic of all nodes gets to be recorded before it is asked for.
@@ -167,10 +166,7 @@ func (g *Guard) check(ctx context.Context, w *watching, now time.Time) bool {
 	s := w.watch(StateWaiting)
 	if int64(g.cfg.Book.Current().Version) > s.Version {
 		s.State = StateSuperseded
-		if g.publish(s, true) {
-			g.end(ctx, s)
-		}
-		return true
+		return g.tell(ctx, s, true)
 	}
 	err := g.play(ctx, w, now)
 	beyond := false
@@ -199,9 +195,18 @@ func (g *Guard) check(ctx context.Context, w *watching, now time.Time) bool {
 	if err != nil {
 		s.Err = err.Error()
 	}
-	if !g.publish(s, over) && s.State != StateRolledBack {
-		return false // Run takes the news, and ends this one
+	return g.tell(ctx, s, over)
+}
+
+// tell shows the state, unless another watch has begun, and passes on whether this one is over: Run ends it if another begins.
+func (g *Guard) tell(ctx context.Context, s Watch, over bool) bool {
+	g.mu.Lock()
+	if len(g.begun) == 0 {
+		g.state = s
+	} else if s.State != StateRolledBack {
+		over = false
 	}
+	g.mu.Unlock()
 	if over {
 		g.end(ctx, s)
 	}
@@ -218,20 +223,6 @@ func (g *Guard) end(ctx context.Context, s Watch) {
 	g.cfg.Book.WatchEnded(ctx, rulebook.Ending{
 		Version: uint64(s.Version), End: s.State, At: time.Now().UTC(), Users: s.Users, Refused: s.Refused, WouldRefuse: s.WouldRefuse, Why: s.Why,
 	})
-}
-
-// publish shows the state, the last one when over, unless another watch has begun.
-func (g *Guard) publish(s Watch, over bool) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if len(g.news) > 0 {
-		return false
-	}
-	g.state = s
-	if over {
-		g.base = nil
-	}
-	return true
 }
 
 // play feeds the comparison: first, with the old set on both sides, the traffic before the publish, so that the buckets are
