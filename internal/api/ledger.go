@@ -16,6 +16,13 @@ type giftPage struct {
 	Gifts  []json.RawMessage `json:"gifts"`
 }
 
+func (a *API) ledgerCalls() []route {
+	return []route{
+		{http.MethodGet, "/rooms/{room}/audit", reads, a.listAudit},
+		{http.MethodGet, "/rooms/{room}/gifts", speaks, a.listGifts},
+	}
+}
+
 func (a *API) listGifts(_ http.ResponseWriter, r *http.Request, c call) (any, error) {
 	after, limit, err := page(r, "after", maxListed, defaultListed)
 	if err != nil {

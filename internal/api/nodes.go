@@ -149,6 +149,12 @@ type traffic struct {
 	recent.Traffic
 }
 
+func (a *API) trafficCalls() []route {
+	return []route{
+		{http.MethodGet, "/limits/traffic", speaks, a.getTraffic},
+	}
+}
+
 // getTraffic tells what the limits of all nodes decided lately, and whom they refused most.
 func (a *API) getTraffic(_ http.ResponseWriter, r *http.Request, _ call) (any, error) {
 	all := append([]recent.Traffic{a.cfg.Recent()}, ask[recent.Traffic](r.Context(), a, AskTraffic, "")...)

@@ -89,6 +89,14 @@ type decision struct {
 	DelayMS   int64  `json:"delay_ms,omitempty"`
 }
 
+func (a *API) quotaCalls() []route {
+	return []route{
+		{http.MethodGet, "/limits/explain", speaks, a.explainLimits},
+		{http.MethodDelete, "/limits/explain", administers, a.resetLimits},
+		{http.MethodPost, "/limits/check", speaks, a.checkLimits},
+	}
+}
+
 // checkLimits spends from the quotas that the server itself uses, for another service.
 func (a *API) checkLimits(w http.ResponseWriter, r *http.Request, _ call) (any, error) {
 	q := asked{Cost: 1}

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"liveroom/internal/token"
-	"liveroom/limit"
 	"liveroom/protocol"
 )
 
@@ -34,10 +33,7 @@ func (a *API) authenticate(r *http.Request) caller {
 	}
 	who, err := a.cfg.Tokens.Verify(strings.TrimSpace(signed))
 	if err != nil {
-		if retry, later := token.RetryAfter(err); later {
-			return caller{bad: &protocol.Error{Reason: protocol.ReasonUnavailable, RetryAfter: limit.Jitter(retry), Detail: err.Error()}}
-		}
-		return caller{bad: &protocol.Error{Reason: protocol.ReasonUnauthenticated, Detail: err.Error()}}
+		return caller{bad: token.Refusal(err)}
 	}
 	return caller{Identity: who, known: true}
 }

@@ -49,6 +49,12 @@ func (b *revokeBody) name(tokens Tokens) (name, kind string, err *protocol.Error
 	return token.TokenName(who.ID), "token", nil
 }
 
+func (a *API) revokeCalls() []route {
+	return []route{
+		{http.MethodPost, "/sessions/revoke", administers, a.revoke},
+	}
+}
+
 func (a *API) revoke(w http.ResponseWriter, r *http.Request, c call) (any, error) {
 	var b revokeBody
 	if err := decode(w, r, &b); err != nil {

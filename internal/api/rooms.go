@@ -17,6 +17,14 @@ const (
 	maxListed     = 1000
 )
 
+func (a *API) roomCalls() []route {
+	return []route{
+		{http.MethodGet, "/rooms", a.enters, a.listRooms},
+		{http.MethodGet, "/rooms/{room}", a.enters, a.getRoom},
+		{http.MethodPut, "/rooms/{room}", moderates, a.putRoom},
+	}
+}
+
 func (a *API) listRooms(_ http.ResponseWriter, r *http.Request, c call) (any, error) {
 	limit, err := number(r, "limit", 1, maxListed, defaultListed)
 	if err != nil {

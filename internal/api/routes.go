@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"liveroom/protocol"
@@ -33,29 +34,9 @@ type call struct {
 	room string // a valid id; "" when the route has none
 }
 
+// routes are all calls; each file of them lists its own.
 func (a *API) routes() []route {
-	return []route{
-		{http.MethodGet, "/rooms", a.enters, a.listRooms},
-		{http.MethodGet, "/rooms/{room}", a.enters, a.getRoom},
-		{http.MethodPut, "/rooms/{room}", moderates, a.putRoom},
-		{http.MethodPost, "/rooms/{room}/danmaku", speaks, a.postDanmaku},
-		{http.MethodPost, "/rooms/{room}/gifts", speaks, a.postGift},
-		{http.MethodPost, "/rooms/{room}/likes", speaks, a.postLikes},
-		{http.MethodPost, "/rooms/{room}/moderate", moderates, a.postModerate},
-		{http.MethodGet, "/rooms/{room}/audit", reads, a.listAudit},
-		{http.MethodGet, "/rooms/{room}/gifts", speaks, a.listGifts},
-		{http.MethodPost, "/sessions/revoke", administers, a.revoke},
-		{http.MethodGet, "/limits/rules", speaks, a.getRules},
-		{http.MethodPut, "/limits/rules", administers, a.putRules},
-		{http.MethodGet, "/limits/versions", speaks, a.listVersions},
-		{http.MethodPost, "/limits/rollback", administers, a.rollback},
-		{http.MethodPost, "/limits/preview", administers, a.previewRules},
-		{http.MethodGet, "/limits/guard", speaks, a.getGuard},
-		{http.MethodGet, "/limits/traffic", speaks, a.getTraffic},
-		{http.MethodGet, "/limits/explain", speaks, a.explainLimits},
-		{http.MethodDelete, "/limits/explain", administers, a.resetLimits},
-		{http.MethodPost, "/limits/check", speaks, a.checkLimits},
-	}
+	return slices.Concat(a.roomCalls(), a.speakCalls(), a.ledgerCalls(), a.revokeCalls(), a.ruleCalls(), a.quotaCalls(), a.trafficCalls())
 }
 
 // Routes lists the registered calls as "METHOD /path", for the test that compares them with the documentation.

@@ -34,6 +34,17 @@ type rulesDraft struct {
 	rules []limit.Rule
 }
 
+func (a *API) ruleCalls() []route {
+	return []route{
+		{http.MethodGet, "/limits/rules", speaks, a.getRules},
+		{http.MethodPut, "/limits/rules", administers, a.putRules},
+		{http.MethodGet, "/limits/versions", speaks, a.listVersions},
+		{http.MethodPost, "/limits/rollback", administers, a.rollback},
+		{http.MethodPost, "/limits/preview", administers, a.previewRules},
+		{http.MethodGet, "/limits/guard", speaks, a.getGuard},
+	}
+}
+
 func (a *API) getRules(w http.ResponseWriter, r *http.Request, _ call) (any, error) {
 	set := a.cfg.Book.Current()
 	tag := etag(set.Version)

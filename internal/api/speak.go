@@ -38,6 +38,15 @@ type likesBody struct {
 	Count int      `json:"count"`
 }
 
+func (a *API) speakCalls() []route {
+	return []route{
+		{http.MethodPost, "/rooms/{room}/danmaku", speaks, a.postDanmaku},
+		{http.MethodPost, "/rooms/{room}/gifts", speaks, a.postGift},
+		{http.MethodPost, "/rooms/{room}/likes", speaks, a.postLikes},
+		{http.MethodPost, "/rooms/{room}/moderate", moderates, a.postModerate},
+	}
+}
+
 func (a *API) postDanmaku(w http.ResponseWriter, r *http.Request, c call) (any, error) {
 	var b danmakuBody
 	if err := decode(w, r, &b); err != nil {

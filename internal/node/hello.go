@@ -66,14 +66,16 @@ func (l *lobby) identify(signed string) (who token.Identity, guestToken string, 
 		return who, guestToken, nil
 	}
 	who, err := l.tokens.Verify(signed)
-	if retry, later := token.RetryAfter(err); later {
-		return who, "", &protocol.Refusal{Code: protocol.CloseOverloaded, Reconnect: limit.Jitter(retry), Detail: err.Error()}
-	}
-	if err == nil && who.Guest && !l.guests {
-		return who, "", &protocol.Refusal{Code: protocol.CloseToken, Detail: "guests are not admitted"}
-	}
 	if err != nil {
-		return who, "", &protocol.Refusal{Code: protocol.CloseToken, Detail: err.Error()}
+		bad := token.Refusal(err)
+		refusal = &protocol.Refusal{Code: protocol.CloseToken, Detail: bad.Detail}
+		if bad.Reason == protocol.ReasonUnavailable {
+			refusal.Code, refusal.Reconnect = protocol.CloseOverloaded, bad.RetryAfter
+		}
+		return who, "", refusal
+	}
+	if who.Guest && !l.guests {
+		return who, "", &protocol.Refusal{Code: protocol.CloseToken, Detail: "guests are not admitted"}
 	}
 	if who.Guest {
 		who, guestToken = l.tokens.RenewGuest(who)

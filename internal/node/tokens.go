@@ -12,7 +12,6 @@ import (
 
 	"liveroom/internal/config"
 	"liveroom/internal/token"
-	"liveroom/limit"
 	"liveroom/protocol"
 	"liveroom/room"
 )
@@ -79,7 +78,9 @@ func (n *Node) sharedSecret(ctx context.Context) (string, error) {
 func (n *Node) verify(roomID, signed string) (room.Identity, *protocol.Error) {
 	who, err := n.tokens.Verify(signed)
 	if err != nil {
-		return room.Identity{}, unverified(err)
+		refusal := token.Refusal(err)
+		refusal.Detail = "token: " + refusal.Detail
+		return room.Identity{}, refusal
 	}
 	if !who.Allows(roomID) {
 		return room.Identity{}, &protocol.Error{Reason: protocol.ReasonForbidden, Detail: "token: for other rooms"}
@@ -91,14 +92,6 @@ func (n *Node) verify(roomID, signed string) (room.Identity, *protocol.Error) {
 // platform and server are given when a token is verified; meanwhile a client can still refresh it.
 func identityOf(i token.Identity, leeway time.Duration) room.Identity {
 	return room.Identity{User: i.User, Name: i.Name, Role: i.Role, Expires: i.Expires.Add(leeway), Proof: proofOf(i.ID)}
-}
-
-// unverified is why a token that was offered is not taken: what can't be judged now is no verdict.
-func unverified(err error) *protocol.Error {
-	if retry, later := token.RetryAfter(err); later {
-		return &protocol.Error{Reason: protocol.ReasonUnavailable, RetryAfter: limit.Jitter(retry), Detail: err.Error()}
-	}
-	return &protocol.Error{Reason: protocol.ReasonUnauthenticated, Detail: "token: " + err.Error()}
 }
 
 // proofOf is what a session keeps of its token's ID. Two IDs alike in 64 bits would be cut together; an ID is no secret

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"liveroom/protocol"
 )
 
 // provider is an identity provider on the other side of a slow line. Safe for concurrent use.
@@ -107,7 +109,7 @@ func acceptedAfter(t *testing.T, a *Authority, signed string, most time.Duration
 		if err == nil {
 			return took
 		}
-		if _, later := RetryAfter(err); !later {
+		if _, later := retryAfter(err); !later {
 			t.Fatalf("after %v: a verdict, %v", took, err)
 		}
 		if took > most {
@@ -165,7 +167,7 @@ func TestAKeyThatIsNowhereIsAVerdictOnceTheSetWasAsked(t *testing.T) {
 		time.Sleep(time.Minute)
 		bogus := signedBy(t, key, "bogus")
 		_, err := a.Verify(bogus)
-		retry, later := RetryAfter(err)
+		retry, later := retryAfter(err)
 		if !later || retry <= 0 {
 			t.Fatalf("at first: %v", err)
 		}
@@ -185,7 +187,7 @@ func TestAProviderThatIsAwayIsNoVerdict(t *testing.T) {
 		for range 20 {
 			if _, err := a.Verify(signed); err == nil {
 				t.Fatal("taken without a key")
-			} else if _, later := RetryAfter(err); !later {
+			} else if _, later := retryAfter(err); !later {
 				t.Fatalf("a verdict: %v", err)
 			}
 			time.Sleep(time.Second)
@@ -297,4 +299,13 @@ func TestAnAdminOfRoomsAdministersThoseAlone(t *testing.T) {
 	if !all.Administers() || !all.Moderates("b") || some.Administers() || some.Moderates("b") || !some.Moderates("a") {
 		t.Error("rooms bound an admin like everybody else")
 	}
+}
+
+// retryAfter tells when to try again, and whether err is no verdict.
+func retryAfter(err error) (time.Duration, bool) {
+	var unjudged *UnjudgedError
+	if !errors.As(err, &unjudged) {
+		return 0, Refusal(err).Reason == protocol.ReasonUnavailable
+	}
+	return unjudged.RetryAfter, Refusal(err).Reason == protocol.ReasonUnavailable
 }

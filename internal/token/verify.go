@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"liveroom/limit"
+	"liveroom/protocol"
 )
 
 // Errors of [Authority.Verify], beside [UnjudgedError]. Their texts are safe to show and fit a close reason.
@@ -60,12 +62,7 @@ func (a *Authority) meant(c *claims, guest bool) error {
 		return nil
 	}
 	v := jwt.NewValidator(append(a.require, jwt.WithLeeway(a.leeway), jwt.WithTimeFunc(a.now))...)
-	switch err := v.Validate(c); {
-	case errors.Is(err, jwt.ErrTokenInvalidIssuer):
-		return fmt.Errorf("%w: iss", ErrClaims)
-	case errors.Is(err, jwt.ErrTokenInvalidAudience):
-		return fmt.Errorf("%w: aud", ErrClaims)
-	case err != nil:
+	if err := v.Validate(c); err != nil {
 		return a.reason(nil, err)
 	}
 	return nil
@@ -74,13 +71,13 @@ func (a *Authority) meant(c *claims, guest bool) error {
 // Revoked tells whether an identity that was verified before would not be any more, because it was revoked meanwhile.
 func (a *Authority) Revoked(i Identity) bool { return a.revoked != nil && a.revoked.Revoked(i) }
 
-// RetryAfter tells when to try again if err is no verdict.
-func RetryAfter(err error) (time.Duration, bool) {
+// Refusal is what the bearer is told of an error of [Authority.Verify]: what can't be judged now is no verdict.
+func Refusal(err error) *protocol.Error {
 	var unjudged *UnjudgedError
-	if !errors.As(err, &unjudged) {
-		return 0, false
+	if errors.As(err, &unjudged) {
+		return &protocol.Error{Reason: protocol.ReasonUnavailable, RetryAfter: limit.Jitter(unjudged.RetryAfter), Detail: err.Error()}
 	}
-	return unjudged.RetryAfter, true
+	return &protocol.Error{Reason: protocol.ReasonUnauthenticated, Detail: err.Error()}
 }
 
 // reason turns the parser's error into one of ours. t is nil where it could not be read.
