@@ -102,10 +102,10 @@ func descendants(t *testing.T, pid int) (out []int) {
 }
 
 // startCluster starts the command in a process of its own, in a temporary directory of its own.
-func startCluster(t *testing.T) (cmd *exec.Cmd, out *output, temp string) {
+func startCluster(t *testing.T, nodes string) (cmd *exec.Cmd, out *output, temp string) {
 	t.Helper()
 	temp, out = t.TempDir(), newOutput()
-	cmd = exec.Command(os.Args[0], "cluster", "-port", "0", "-admin-port", "0", "-server", liveserver(t))
+	cmd = exec.Command(os.Args[0], "cluster", "-nodes", nodes, "-port", "0", "-admin-port", "0", "-server", liveserver(t))
 	cmd.Env = append(os.Environ(), process.ChildVariable+"=1", "TMPDIR="+temp)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
@@ -120,7 +120,7 @@ var processLine = regexp.MustCompile(`process +(\d+)`)
 
 func TestAClusterIsThreeNodesAndAnInterruptEndsAllOfIt(t *testing.T) {
 	t.Parallel()
-	cmd, out, temp := startCluster(t)
+	cmd, out, temp := startCluster(t, "3")
 	children := descendants(t, cmd.Process.Pid)
 	pages := regexp.MustCompile(`viewer +http://\S+/room/demo`).FindAllString(out.String(), -1)
 	if len(children) != 5 || len(pages) != 4 {
@@ -158,7 +158,7 @@ func TestAClusterIsThreeNodesAndAnInterruptEndsAllOfIt(t *testing.T) {
 
 func TestAKilledClusterTakesItsProcessesAlong(t *testing.T) {
 	t.Parallel()
-	cmd, _, _ := startCluster(t)
+	cmd, _, _ := startCluster(t, "1")
 	children := descendants(t, cmd.Process.Pid)
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)

@@ -97,7 +97,7 @@ func TestOneQuotaOverThreeRealNodes(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "result.json")
 	var out, errs bytes.Buffer
-	code := run(t.Context(), []string{"quota", "-spawn", "3", "-server", liveserver(t), "-viewers", "30", "-duration", "1s",
+	code := run(t.Context(), []string{"quota", "-spawn", "3", "-server", liveserver(t), "-viewers", "30", "-duration", "700ms",
 		"-slo", "evidence_differs=0", "-json", file, "-quiet"}, &out, &errs)
 	var r report.Result
 	b, err := os.ReadFile(file)
