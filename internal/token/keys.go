@@ -202,10 +202,24 @@ func (s *keySet) key(t *jwt.Token) (any, error) {
 	return nil, err
 }
 
-// doubt is the verdict on a token that no key of the set fits: an [UnjudgedError], nil once a newer set holds none either.
-func (s *keySet) doubt(id string) error {
+// newest tells the set in use from others: when its fetch began. Zero without one.
+func (s *keySet) newest() time.Time {
+	if s == nil {
+		return time.Time{}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.began
+}
+
+// doubt is the verdict on a token that no key of the set in use at judgedBy fits: an [UnjudgedError], nil once a newer set holds none
+// either. A set that came since has not been asked.
+func (s *keySet) doubt(id string, judgedBy time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.began.After(judgedBy) {
+		return s.unjudgedLocked(time.Now())
+	}
 	return s.doubtLocked(id, time.Now())
 }
 

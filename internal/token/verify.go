@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
@@ -28,9 +29,10 @@ func (a *Authority) Verify(signed string) (Identity, error) {
 		return Identity{}, ErrMalformed
 	}
 	var c claims
+	judgedBy := a.keys.newest()
 	t, err := a.parser.ParseWithClaims(signed, &c, a.key)
 	if err != nil {
-		return Identity{}, a.reason(t, err)
+		return Identity{}, a.reason(t, err, judgedBy)
 	}
 	if _, critical := t.Header["crit"]; critical { // an extension that must be understood (RFC 7515, section 4.1.11); none is
 		return Identity{}, ErrSignature
@@ -63,7 +65,7 @@ func (a *Authority) meant(c *claims, guest bool) error {
 	}
 	v := jwt.NewValidator(append(a.require, jwt.WithLeeway(a.leeway), jwt.WithTimeFunc(a.now))...)
 	if err := v.Validate(c); err != nil {
-		return a.reason(nil, err)
+		return a.reason(nil, err, time.Time{})
 	}
 	return nil
 }
@@ -80,8 +82,8 @@ func Refusal(err error) *protocol.Error {
 	return &protocol.Error{Reason: protocol.ReasonUnauthenticated, Detail: err.Error()}
 }
 
-// reason turns the parser's error into one of ours. t is nil where it could not be read.
-func (a *Authority) reason(t *jwt.Token, err error) error {
+// reason turns the parser's error into one of ours. t is nil where it could not be read; judgedBy is the key set that it was held to.
+func (a *Authority) reason(t *jwt.Token, err error, judgedBy time.Time) error {
 	var unjudged *UnjudgedError
 	var kind *json.UnmarshalTypeError
 	switch {
@@ -108,7 +110,7 @@ func (a *Authority) reason(t *jwt.Token, err error) error {
 	}
 	if t != nil && a.keys != nil && t.Method.Alg() != jwt.SigningMethodHS256.Alg() && errors.Is(err, jwt.ErrTokenSignatureInvalid) {
 		if _, named := t.Header["kid"]; !named { // no key of the set fits: perhaps a newer one does
-			if err := a.keys.doubt(""); err != nil {
+			if err := a.keys.doubt("", judgedBy); err != nil {
 				return err
 			}
 		}
