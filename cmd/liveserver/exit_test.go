@@ -136,6 +136,7 @@ func write(t *testing.T, text string) string {
 
 // TestHealth: the health check that a container has asks the running server, and -ready asks what a load balancer would.
 func TestHealth(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "")
 	admin := strings.TrimPrefix(s.admin, "http://")
 	_, port, _ := net.SplitHostPort(admin)

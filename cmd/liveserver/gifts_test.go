@@ -9,6 +9,7 @@ import (
 // TestOnlyTheBackEndGives: with nothing said, a socket's gift is refused for that reason, the back end's is stored, and the log
 // tells who comes from an earlier version.
 func TestOnlyTheBackEndGives(t *testing.T) {
+	t.Parallel()
 	const told = "gifts that viewers' sockets send are refused"
 	dir := t.TempDir()
 	s := startUndecided(t, dir, "-config", write(t, "gifts: {catalogue: [{id: rose, name: Rose, price: 1}]}\n"))

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -25,7 +26,7 @@ func startCommand(t *testing.T, cmd *exec.Cmd) *process {
 	p := &process{cmd: cmd}
 	stdout, logs := &lines{}, &lines{}
 	p.logs = logs
-	p.cmd.Env = []string{asMain + "=1", "HOME=" + t.TempDir()}
+	p.cmd.Env = []string{asMain + "=1", "HOME=" + t.TempDir(), "GORACE=atexit_sleep_ms=0"}
 	p.cmd.Stdout, p.cmd.Stderr = stdout, logs
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -40,6 +41,9 @@ func startCommand(t *testing.T, cmd *exec.Cmd) *process {
 	t.Cleanup(func() {
 		p.signal(syscall.SIGKILL)
 		<-done
+		if said := logs.String(); strings.Contains(said, "WARNING: DATA RACE") { // whose exit code nobody sees, if it is killed
+			t.Errorf("the process had a race:\n%s", said)
+		}
 	})
 	p.readAddresses(t, stdout, done)
 	return p

@@ -119,6 +119,7 @@ const twicePerAddress = `rules:
 // TestProxies runs the recipes of deploy/proxy with the real programs: TLS ends there, sockets are upgraded and stay while nobody
 // speaks, what is said is not held back, and each viewer has his own address, whatever he writes into a header.
 func TestProxies(t *testing.T) {
+	t.Parallel()
 	rules := write(t, twicePerAddress)
 	behind := []string{"-limits-file", rules, "-sessions-heartbeat", "1s", "-trusted-proxies", "127.0.0.1/32"}
 	for name, start := range map[string]func(*testing.T, *server) *proxy{
