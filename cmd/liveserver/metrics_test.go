@@ -55,7 +55,7 @@ func TestMetrics(t *testing.T) {
 		`liveroom_deflate_bytes_total{form="in"}`, `liveroom_deflate_bytes_total{form="out"}`, "liveroom_deflate_sessions ",
 		`liveroom_dropped_total{class="danmaku",reason="slow"}`, `liveroom_closes_total{code="4001"}`, `liveroom_closes_total{code="1001"}`,
 		`liveroom_limit_decisions_total{action="danmaku",outcome="reject",rule="danmaku-user-room",scope="user_room"}`,
-		"liveroom_limit_seconds_bucket", `liveroom_redis_calls_total{op="room",result="ok"}`, `liveroom_quota_tokens_total{event="granted"}`,
+		"liveroom_limit_seconds_bucket", `liveroom_http_request_seconds_count{code="2xx",route="GET /rooms/{room}"} 0`, `liveroom_redis_calls_total{op="room",result="ok"}`, `liveroom_quota_tokens_total{event="granted"}`,
 		`liveroom_breaker_state{dependency="redis"}`, `liveroom_degraded_seconds_total{dependency="nats"}`,
 		"liveroom_rules_version ", `liveroom_rules_loads_total{result="ok"}`, "liveroom_delivery_seconds_bucket",
 		`liveroom_dropped_total{class="danmaku",reason="overload"}`, `liveroom_overload{stage="ticks"}`, "liveroom_lag_seconds ", "liveroom_tick_seconds ",
@@ -75,7 +75,13 @@ func TestMetrics(t *testing.T) {
 	c := join(t, s.url, "demo", "")
 	c.ask("danmaku", `,"text":"counted"`)
 	c.wait("danmaku", func(e event) bool { return e.kind() == "danmaku" })
+	s.call(t, http.MethodGet, "/rooms/demo", "", "")
+	s.call(t, http.MethodGet, "/rooms/-/", "", "")
+	s.call(t, http.MethodPost, "/limits/rollback", "", "{}")
 	for series, want := range map[string]float64{
+		`liveroom_http_request_seconds_count{code="2xx",route="GET /rooms/{room}"}`: 1, `liveroom_http_request_seconds_count{code="4xx",route="other"}`: 1,
+		`liveroom_http_request_seconds_count{code="4xx",route="POST /limits/rollback"}`: 1,
+
 		"liveroom_sessions": 1, "liveroom_rooms": 1, `liveroom_messages_total{class="danmaku"}`: 1, `liveroom_deliveries_total{class="danmaku"}`: 1,
 		`liveroom_limit_decisions_total{action="danmaku",outcome="allow",rule="danmaku-user-room",scope="user_room"}`: 1,
 	} {

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"liveroom/internal/admit"
 	"liveroom/internal/recent"
 	"liveroom/internal/rulebook"
@@ -50,6 +52,7 @@ type Config struct {
 	Networks   Networks                              // the buckets of addresses that sockets come from
 	Nodes      Nodes                                 // the others; nil: there are none
 	Log        *slog.Logger                          // nil: nothing is logged
+	Metrics    prometheus.Registerer                 // nil: nobody sees how long calls take
 }
 
 // Networks returns the buckets of an address and of the network around it, until release, which is never nil.
@@ -57,7 +60,8 @@ type Networks func(now limit.Instant, addr netip.Addr) (both []*limit.Subject, r
 
 // API answers HTTP calls.
 type API struct {
-	cfg     Config // fixed after construction
+	cfg     Config                   // fixed after construction
+	seconds *prometheus.HistogramVec // fixed after construction; by route and class of code
 	listing listing
 	keys    *limit.Table[string] // by the token's user
 }
@@ -73,7 +77,9 @@ func New(c Config) *API {
 	if c.Create == nil {
 		c.Create = func(netip.Addr) *protocol.Error { return nil }
 	}
-	return &API{cfg: c, listing: listing{turn: make(chan struct{}, 1)}, keys: limit.NewTable[string](limit.ScopeKey, maxCallers)}
+	a := &API{cfg: c, listing: listing{turn: make(chan struct{}, 1)}, keys: limit.NewTable[string](limit.ScopeKey, maxCallers)}
+	a.seconds = a.measure(c.Metrics)
+	return a
 }
 
 // limited puts next, which is given who calls, behind the limits: a call is charged to its token, or to its address when it has none

@@ -6,7 +6,7 @@
 //
 // Concurrency: an [API] is immutable after construction and safe for concurrent use; it starts no goroutine.
 //
-// Files: routes.go (the calls, and who may make them), around.go (what is around each), request.go and answer.go (what is read and
+// Files: routes.go (the calls, and who may make them), around.go and measure.go (what is around each), request.go and answer.go (what is read and
 // written; every handler returns its answer or its error), api.go (what a call costs), then the calls: rooms.go, speak.go,
 // ledger.go, nodes.go, rules.go, quota.go, revoke.go.
 //

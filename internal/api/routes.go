@@ -52,11 +52,11 @@ func (a *API) Routes() []string {
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, rt := range a.routes() {
-		mux.Handle(rt.method+" "+Prefix+rt.pattern, a.guard(rt))
+		mux.Handle(rt.method+" "+Prefix+rt.pattern, a.timed(rt.name(), a.guard(rt)))
 	}
 	known := mux.Handler
 	stray := a.limited(route{}, func(w http.ResponseWriter, r *http.Request, _ caller) { a.unknown(w, r, known) })
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { stray(w, r, caller{}) })
+	mux.Handle("/", a.timed(otherRoute, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { stray(w, r, caller{}) })))
 	return withRequestID(a.withRecover(a.withCORS(mux)))
 }
 

@@ -62,7 +62,7 @@ func (n *Node) openDoors(certificate *tls.Config, reg *prometheus.Registry) erro
 	calls := api.New(api.Config{
 		Hub: n.hub, Ledger: n.fabric, Audit: auditTrail{n.fabric}, Revoker: n.fabric, Tokens: n.tokens, Gate: n.gate, ClientAddr: clientAddr, Create: created.Admit,
 		Origins: n.cfg.AllowedOrigins(), Guests: n.cfg.Auth.Guests, Book: n.changes.Book, Changes: n.changes, Recent: n.recentTraffic, Networks: arrivals.Acquire,
-		Nodes: nodes, Log: n.log,
+		Nodes: nodes, Log: n.log, Metrics: reg,
 	})
 	if err := n.answerNodes(calls); err != nil {
 		return err

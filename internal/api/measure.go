@@ -1,0 +1,58 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// otherRoute is what no route matches, in metrics.
+const otherRoute = "other"
+
+// measure makes liveroom_http_request_seconds, with every series at zero. Codes are classes, so that there are hundreds of series and
+// not thousands.
+func (a *API) measure(reg prometheus.Registerer) *prometheus.HistogramVec {
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "liveroom_http_request_seconds", Help: "How long calls of the HTTP API took, by route and class of the answer's code.",
+		Buckets: []float64{.005, .025, .1, .5, 2.5, 10},
+	}, []string{"route", "code"})
+	routes := append(a.Routes(), otherRoute)
+	for _, route := range routes {
+		for class := 2; class <= 5; class++ {
+			v.WithLabelValues(route, classOf(class*100))
+		}
+	}
+	if reg != nil {
+		reg.MustRegister(v)
+	}
+	return v
+}
+
+func classOf(code int) string { return fmt.Sprintf("%dxx", min(max(code/100, 2), 5)) }
+
+// timed measures what a route answers.
+func (a *API) timed(route string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		coded := &codedWriter{ResponseWriter: w, code: http.StatusInternalServerError} // what a panic is answered with, further out
+		next.ServeHTTP(coded, r)
+		a.seconds.WithLabelValues(route, classOf(coded.code)).Observe(time.Since(began).Seconds())
+	})
+}
+
+// codedWriter knows the answer's code.
+type codedWriter struct {
+	http.ResponseWriter
+	code int
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *codedWriter) WriteHeader(code int) {
+	w.code = code
+	w.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *codedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
