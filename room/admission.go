@@ -21,12 +21,12 @@ func (r *Room) Handle(ctx context.Context, by *Speaker, req *protocol.Request) p
 	}
 	now := r.hub.gate.Now()
 	if c.Kind().Yields != protocol.Never {
-		if !r.hub.awaitTurn(now) {
+		if !r.hub.waitInLine(now) {
 			return protocol.Refuse(req.ID, r.hub.tooMuch(c))
 		}
 		now = r.hub.gate.Now()
 	}
-	e, what, done := by.user.begin(now, r.id, req, r.hub.cfg.AnswersFor)
+	e, what, done := by.user.begin(now, r.id, req, answersFor)
 	switch what {
 	case foundNothing, foundUnknown:
 		ack := r.fresh(ctx, now, by, req, c, e)

@@ -60,29 +60,28 @@ type Config struct {
 
 	// Audience says how rooms show what they show.
 	Audience audience.Config
-	// RepeatWithin is how long a user may not say the same again in a room. Default 5 s.
-	RepeatWithin time.Duration
-	// ComboWithin is the longest pause between two gifts of one combo. Default 5 s.
-	ComboWithin time.Duration
-	// AnswersFor is how long a request's first answer is remembered. Default 2 minutes.
-	AnswersFor time.Duration
 	// AnswersKept bounds the answers remembered per user. Default 64.
 	AnswersKept int
 	// ResumeGifts is how many missed gifts a resuming client is sent at most. Default 500.
 	ResumeGifts int
 	// GiftTimeout bounds the wait for the ledger. Default 3 s.
 	GiftTimeout time.Duration
-	// GiftRetry is how long the ledger remembers a gift's id, told in the welcome. Default 10 minutes.
-	GiftRetry time.Duration
 	// Heartbeat is told in the welcome. Default 25 s.
 	Heartbeat time.Duration
-	// OpenTimeout bounds what the bus is asked when a room is made. Default 5 s.
-	OpenTimeout time.Duration
 	// RoomIdle is how long a room without members stays at least. Default 10 s.
 	RoomIdle time.Duration
 	// SweepEvery is how often idle rooms and users are looked at. Default 1 s.
 	SweepEvery time.Duration
 }
+
+// What nobody has had to set.
+const (
+	repeatWithin = 5 * time.Second  // how long a user may not say the same again in a room
+	comboWithin  = 5 * time.Second  // the longest pause between two gifts of one combo
+	answersFor   = 2 * time.Minute  // how long a request's first answer is remembered
+	giftRetry    = 10 * time.Minute // how long the ledger remembers a gift's id, told in the welcome
+	openTimeout  = 5 * time.Second  // for what the bus is asked when a room is made, and for settings
+)
 
 // withDefaults returns a copy in which zero fields have their defaults.
 func (c Config) withDefaults() Config {
@@ -95,13 +94,8 @@ func (c Config) withDefaults() Config {
 	set(&c.AnswersKept, 64)
 	set(&c.ResumeGifts, 500)
 	set(&c.Behind, 40*time.Millisecond)
-	set(&c.RepeatWithin, 5*time.Second)
-	set(&c.ComboWithin, 5*time.Second)
-	set(&c.AnswersFor, 2*time.Minute)
 	set(&c.GiftTimeout, 3*time.Second)
-	set(&c.GiftRetry, 10*time.Minute)
 	set(&c.Heartbeat, 25*time.Second)
-	set(&c.OpenTimeout, 5*time.Second)
 	set(&c.RoomIdle, 10*time.Second)
 	set(&c.SweepEvery, time.Second)
 	c.Audience = c.Audience.WithDefaults()
@@ -155,9 +149,8 @@ func (c Config) Validate() error {
 		value time.Duration
 	}{
 
-		{"RepeatWithin", c.RepeatWithin}, {"ComboWithin", c.ComboWithin}, {"AnswersFor", c.AnswersFor},
-		{"GiftTimeout", c.GiftTimeout}, {"GiftRetry", c.GiftRetry},
-		{"Heartbeat", c.Heartbeat}, {"OpenTimeout", c.OpenTimeout}, {"RoomIdle", c.RoomIdle}, {"SweepEvery", c.SweepEvery},
+		{"GiftTimeout", c.GiftTimeout},
+		{"Heartbeat", c.Heartbeat}, {"RoomIdle", c.RoomIdle}, {"SweepEvery", c.SweepEvery},
 	} {
 		if d.value < time.Millisecond {
 			faults = append(faults, fmt.Errorf("room: %s: want at least 1ms, have %v", d.field, d.value))

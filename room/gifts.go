@@ -30,13 +30,13 @@ func (r *Room) gift(ctx context.Context, now limit.Instant, p *policy, by *Speak
 	if err != nil {
 		return protocol.Refuse(req.ID, err)
 	}
-	defer r.release(now, by, limit.Gift, value)
+	defer r.giveBack(now, by, limit.Gift, value)
 	g := protocol.Gift{
 		User: by.who.shown(),
 		Gift: req.Gift, Count: req.Count, TS: r.hub.admittedAt(now, d),
-		Combo: by.user.combine(by.place, now, r.hub.cfg.ComboWithin, req.Gift, req.Count),
+		Combo: by.user.combine(by.place, now, comboWithin, req.Gift, req.Count),
 	}
-	e.gift = &pendingGift{event: protocol.AppendGift(nil, g), until: now.Add(r.hub.cfg.GiftRetry), ts: g.TS}
+	e.gift = &pendingGift{event: protocol.AppendGift(nil, g), until: now.Add(giftRetry), ts: g.TS}
 	return r.store(ctx, by, req, e)
 }
 

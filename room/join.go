@@ -83,13 +83,13 @@ func (r *Room) admit(j *JoinRequest) (*Member, audience.View, *protocol.Error) {
 	now := h.gate.Now()
 	if d := r.ask(now, &by, limit.Join, 1); d.Verdict != limit.Allow {
 		if d.Verdict == limit.Degrade { // half a join is none
-			r.release(now, &by, limit.Join, 1)
+			r.giveBack(now, &by, limit.Join, 1)
 		}
 		h.detach(u, p)
 		return nil, audience.View{}, admit.Error(protocol.ReasonRateLimited, d)
 	}
 	m := &Member{
-		session: j.Session, room: r, user: u, place: p, conn: j.Conn, networks: j.Networks, addr: j.Addr, lang: j.Lang, spot: audience.Place{Order: j.Order, Deflates: j.Deflates},
+		session: j.Session, room: r, user: u, place: p, conn: j.Conn, networks: j.Networks, addr: j.Addr, lang: j.Lang, spot: audience.Spot{Order: j.Order, Deflates: j.Deflates},
 		joined: now, joinedAs: j.Who.Role,
 	}
 	who := j.Who
@@ -112,7 +112,7 @@ func (r *Room) welcome(ctx context.Context, m *Member, j *JoinRequest, v audienc
 		Cursor:    protocol.Cursor{Gift: v.Gift, Chat: v.Chat, Last: v.Last, Ledger: r.hub.bus.LedgerID()},
 		Recovered: protocol.Recovered{Gift: whole, Chat: v.Whole},
 		Limits:    map[string]protocol.Allowance{}, Gifts: cfg.Gifts, GiftsBy: cfg.GiftsBy,
-		GiftRetryMS: cfg.GiftRetry.Milliseconds(), HeartbeatMS: cfg.Heartbeat.Milliseconds(), Time: now,
+		GiftRetryMS: giftRetry.Milliseconds(), HeartbeatMS: cfg.Heartbeat.Milliseconds(), Time: now,
 	}
 	if w.Cursor.Chat == 0 {
 		w.Cursor.Chat = now

@@ -23,7 +23,7 @@ type Member struct {
 	networks []*limit.Subject
 	addr     netip.Addr
 	lang     protocol.Lang
-	spot     audience.Place
+	spot     audience.Spot
 	joined   limit.Instant // what the gate was asked with
 	joinedAs protocol.Role
 
@@ -41,8 +41,8 @@ func (m *Member) Room() *Room { return m.room }
 // User is the member's user.
 func (m *Member) User() *User { return m.user }
 
-// Place implements [audience.Viewer].
-func (m *Member) Place() *audience.Place { return &m.spot }
+// Spot implements [audience.Viewer].
+func (m *Member) Spot() *audience.Spot { return &m.spot }
 
 // Deliver implements [audience.Viewer].
 func (m *Member) Deliver(b *protocol.Broadcast) { m.session.Deliver(b) }
@@ -142,7 +142,7 @@ func (m *Member) Leave() {
 	m.expireWithToken() // which stops what runs
 	m.room.audience.Leave(m)
 	who := Identity{User: m.user.id, Role: m.joinedAs}
-	m.room.release(m.joined, &Speaker{who: &who, user: m.user, place: m.place, conn: m.conn, networks: m.networks, addr: m.addr}, limit.Join, 1)
+	m.room.giveBack(m.joined, &Speaker{who: &who, user: m.user, place: m.place, conn: m.conn, networks: m.networks, addr: m.addr}, limit.Join, 1)
 	m.room.hub.depart(m.user, m.place)
 	m.room.hub.exit(m.room)
 }

@@ -26,12 +26,12 @@ func (r *Room) pass(now limit.Instant, p *policy, by *Speaker, req *protocol.Req
 		return d, admit.Error(protocol.ReasonRateLimited, d)
 	}
 	if d.Verdict > most {
-		r.release(now, by, actions[c], cost)
+		r.giveBack(now, by, actions[c], cost)
 		return d, admit.Error(protocol.ReasonRateLimited, d)
 	}
 	err := r.pace(p, by, c, d)
 	if err != nil {
-		r.release(now, by, actions[c], cost)
+		r.giveBack(now, by, actions[c], cost)
 	}
 	return d, err
 }
@@ -46,7 +46,7 @@ func (r *Room) danmaku(now limit.Instant, p *policy, by *Speaker, req *protocol.
 	if mayModerate(by.who.Role) {
 		slow = 0
 	}
-	mine, before, err := by.user.say(by.place, now, req.Text, r.hub.cfg.RepeatWithin, slow)
+	mine, before, err := by.user.say(by.place, now, req.Text, repeatWithin, slow)
 	if err != nil {
 		return protocol.Refuse(req.ID, err)
 	}
@@ -63,7 +63,7 @@ func (r *Room) live(now limit.Instant, p *policy, by *Speaker, req *protocol.Req
 	if err != nil {
 		return protocol.Refuse(req.ID, err)
 	}
-	defer r.release(now, by, actions[c], 1)
+	defer r.giveBack(now, by, actions[c], 1)
 	m := protocol.Said{
 		MID: r.hub.cfg.MIDs.Next(), User: by.who.shown(), TS: r.hub.admittedAt(now, d), Hidden: d.Verdict == limit.Degrade, Request: req,
 	}
@@ -129,7 +129,7 @@ func (r *Room) like(now limit.Instant, p *policy, by *Speaker, req *protocol.Req
 	if err != nil {
 		return protocol.Refuse(req.ID, err)
 	}
-	defer r.release(now, by, limit.Like, int64(req.Count))
+	defer r.giveBack(now, by, limit.Like, int64(req.Count))
 	r.fold(d.Counted)
 	ack := protocol.Ack{ID: req.ID, Code: protocol.OK, TS: r.hub.admittedAt(now, d)}
 	if d.Verdict == limit.Degrade {

@@ -285,7 +285,7 @@ type AuditEntry struct {
 // Audit remembers what somebody has decided about the room. The decision holds already, so a failure is the operator's to
 // hear of and not the moderator's.
 func (r *Room) Audit(ctx context.Context, e AuditEntry) {
-	ctx, cancel := context.WithTimeout(ctx, r.hub.cfg.OpenTimeout)
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	e.Time = r.hub.cfg.Now().UnixMilli()
 	raw, err := json.Marshal(e)

@@ -165,8 +165,8 @@ const (
 	waitMost = 250 * time.Millisecond
 )
 
-// awaitTurn returns when it is a request's turn; false when that took too long.
-func (h *Hub) awaitTurn(now limit.Instant) bool {
+// waitInLine returns when it is a request's turn; false when that took too long.
+func (h *Hub) waitInLine(now limit.Instant) bool {
 	q := &h.turnstile
 	q.mu.Lock()
 	if q.passLocked(now, sliceMost*h.cfg.Audience.Workers) {

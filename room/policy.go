@@ -152,7 +152,7 @@ const changeAttempts = 8
 
 // change stores settings that edit has worked out from those in force, however many nodes change the room at once.
 func (r *Room) change(ctx context.Context, edit func(s *stored, now int64) *protocol.Error) *protocol.Error {
-	ctx, cancel := context.WithTimeout(ctx, r.hub.cfg.OpenTimeout)
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	later := &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(openRetry)}
 	for range changeAttempts {

@@ -57,7 +57,7 @@ func (r *Room) Online() int { return r.audience.Online() }
 
 // open subscribes to the room's traffic and reads what there was before. Nobody is in the room yet.
 func (r *Room) open(ctx context.Context, create func() *protocol.Error) *protocol.Error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.hub.cfg.OpenTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), openTimeout)
 	defer cancel()
 	o, stop, err := r.hub.bus.Subscribe(ctx, r.id, (*feed)(r))
 	if err != nil {

@@ -65,7 +65,7 @@ func TestARoomTellsABoundedNumberOfNetworksApart(t *testing.T) {
 		if g.Decide(g.Now(), &limit.Request{Action: limit.Danmaku, Room: "a", Addr: addr}, subject).Verdict == limit.Allow {
 			passed++
 		}
-		s.release(held)
+		s.leave(held)
 	}
 	if passed != mostShares+1 || s.table.Len() != mostShares {
 		t.Errorf("%d passed, %d are remembered", passed, s.table.Len())

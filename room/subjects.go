@@ -15,17 +15,17 @@ func (r *Room) ask(now limit.Instant, by *Speaker, a limit.Action, cost int64) l
 	var all [mostSubjects]*limit.Subject
 	asked, share := r.subjects(all[:0], now, by, a)
 	d := r.hub.gate.Decide(now, &q, asked...)
-	r.shares.release(share)
+	r.shares.leave(share)
 	return d
 }
 
-// release gives back the slots that rules of concurrency gave at the instant asked.
-func (r *Room) release(asked limit.Instant, by *Speaker, a limit.Action, cost int64) {
+// giveBack returns the slots that rules of concurrency gave at the instant asked.
+func (r *Room) giveBack(asked limit.Instant, by *Speaker, a limit.Action, cost int64) {
 	q := r.request(by, a, cost)
 	var all [mostSubjects]*limit.Subject
 	paid, share := r.subjects(all[:0], asked, by, a)
 	r.hub.gate.Release(asked, &q, paid...)
-	r.shares.release(share)
+	r.shares.leave(share)
 }
 
 // mostSubjects is one of each scope that a room asks.
@@ -85,7 +85,7 @@ func (s *shares) of(now limit.Instant, addr netip.Addr) (*limit.Subject, *limit.
 	return &s.rest, nil
 }
 
-func (s *shares) release(e *limit.Entry) {
+func (s *shares) leave(e *limit.Entry) {
 	if e != nil {
 		s.table.Release(e)
 	}
@@ -99,7 +99,7 @@ func (h *Hub) Share(room string, addr netip.Addr, f func(*limit.Subject)) {
 		return
 	}
 	s, held := r.shares.of(h.gate.Now(), addr)
-	defer r.shares.release(held)
+	defer r.shares.leave(held)
 	f(s)
 }
 
@@ -143,9 +143,9 @@ func (h *Hub) find(room, user string) (inAll, inRoom *limit.Subject) {
 	return &u.subject, inRoom
 }
 
-// Hold calls f with the subjects of a user in a room, as [Hub.Subjects] has them, but makes and keeps what is not here
+// WithSubjects calls f with the subjects of a user in a room, as [Hub.Subjects] has them, but makes and keeps what is not here
 // yet, so that what f spends stays spent. An empty room or user leaves theirs out.
-func (h *Hub) Hold(ctx context.Context, room, user string, create func() *protocol.Error, f func([]*limit.Subject)) *protocol.Error {
+func (h *Hub) WithSubjects(ctx context.Context, room, user string, create func() *protocol.Error, f func([]*limit.Subject)) *protocol.Error {
 	switch {
 	case room == "" && user == "":
 		f([]*limit.Subject{&h.global})

@@ -90,7 +90,7 @@ func TestTurnstileCallsEverybody(t *testing.T) {
 		var all sync.WaitGroup
 		for range 5000 {
 			all.Go(func() {
-				if w.hub.awaitTurn(w.hub.gate.Now()) {
+				if w.hub.waitInLine(w.hub.gate.Now()) {
 					passed.Add(1)
 				}
 			})
@@ -104,7 +104,7 @@ func TestTurnstileCallsEverybody(t *testing.T) {
 			t.Errorf("driving %v, %v", w.hub.turnstile.driving, err)
 		}
 		w.stop()
-		if !w.hub.awaitTurn(w.hub.gate.Now()) {
+		if !w.hub.waitInLine(w.hub.gate.Now()) {
 			t.Error("waits for a hub that has ended")
 		}
 	})

@@ -117,7 +117,7 @@ func (a *API) checkLimits(w http.ResponseWriter, r *http.Request, _ call) (any, 
 		return nil, full()
 	}
 	var d limit.Decision
-	err = a.cfg.Hub.Hold(r.Context(), q.Room, q.User, func() *protocol.Error { return a.cfg.Create(req.Addr) }, func(own []*limit.Subject) {
+	err = a.cfg.Hub.WithSubjects(r.Context(), q.Room, q.User, func() *protocol.Error { return a.cfg.Create(req.Addr) }, func(own []*limit.Subject) {
 		if req.Audience == 0 && q.Room != "" {
 			req.Audience = a.audience(q.Room)
 		}

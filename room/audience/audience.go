@@ -9,12 +9,12 @@ import (
 	"liveroom/protocol"
 )
 
-// Viewer is a member as its audience sees it. No method blocks or calls back into this package, but for Place, which is the
+// Viewer is a member as its audience sees it. No method blocks or calls back into this package, but for Spot, which is the
 // audience's own.
 type Viewer interface {
 	comparable
-	// Place is where the viewer stands; the same pointer each time.
-	Place() *Place
+	// Spot is where the viewer stands; the same pointer each time.
+	Spot() *Spot
 	// Deliver hands over a tick.
 	Deliver(*protocol.Broadcast)
 	// Release sends what the viewer holds back and no tick has taken along.

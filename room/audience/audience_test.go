@@ -13,15 +13,15 @@ import (
 
 // viewer takes what it is given and counts it.
 type viewer struct {
-	place   Place
+	spot    Spot
 	danmaku int
 	gifts   int
 
 	released int
 }
 
-func (v *viewer) Place() *Place { return &v.place }
-func (v *viewer) Release()      { v.released++ }
+func (v *viewer) Spot() *Spot { return &v.spot }
+func (v *viewer) Release()    { v.released++ }
 func (v *viewer) Deliver(b *protocol.Broadcast) {
 	v.danmaku += b.Count(protocol.ClassDanmaku)
 	v.gifts += b.Count(protocol.ClassGift)
@@ -113,7 +113,7 @@ func TestAudienceModel(t *testing.T) {
 				}
 			},
 			"join": func(t *rapid.T) {
-				v := &viewer{place: Place{Order: rapid.IntRange(0, 9).Draw(t, "order")}}
+				v := &viewer{spot: Spot{Order: rapid.IntRange(0, 9).Draw(t, "order")}}
 				view := a.Join(v, nil)
 				owed[v] = [2]int{a.tick.unshown, int(a.gifts.last - a.gifts.shown)} // the rest it was told
 				if want := min(said, a.history.most) - a.tick.unshown; len(view.Recent) != max(0, want) || view.Gift != a.gifts.shown {
@@ -178,7 +178,7 @@ func (a *Audience[V]) check() error {
 func quiet(n, workers int) *Audience[*viewer] {
 	a, now := manual(Config{Workers: workers, OnlineEvery: 1 << 40})
 	for i := range n {
-		a.Join(&viewer{place: Place{Order: i}}, nil)
+		a.Join(&viewer{spot: Spot{Order: i}}, nil)
 	}
 	a.crowd.shown = a.crowd.online() // the count is not to be shown any more
 	*now = now.Add(time.Second)

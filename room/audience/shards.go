@@ -35,15 +35,15 @@ func (s *shard[V]) own() {
 	}
 }
 
-// Place is where a viewer stands among the others.
-type Place struct {
+// Spot is where a viewer stands among the others.
+type Spot struct {
 	Order    int    // of its socket among all, its descriptor; fixed
 	Deflates bool   // it takes deflated frames; fixed
 	number   uint64 // of its join, which makes equal descriptors distinct
 }
 
 func inOrder[V Viewer](a, b V) int {
-	p, q := a.Place(), b.Place()
+	p, q := a.Spot(), b.Spot()
 	return cmp.Or(cmp.Compare(p.Order, q.Order), cmp.Compare(p.number, q.number))
 }
 
@@ -57,9 +57,9 @@ func (a *shards[V]) find(m V) int {
 
 func (a *shards[V]) add(m V) {
 	a.joined++
-	m.Place().number = a.joined
+	m.Spot().number = a.joined
 	a.size++
-	if m.Place().Deflates {
+	if m.Spot().Deflates {
 		a.deflating++
 	}
 	if len(a.all) == 0 {
@@ -94,7 +94,7 @@ func (a *shards[V]) remove(m V) bool {
 	s.own()
 	s.members = slices.Delete(s.members, at, at+1)
 	a.size--
-	if m.Place().Deflates {
+	if m.Spot().Deflates {
 		a.deflating--
 	}
 	switch {

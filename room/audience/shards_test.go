@@ -20,10 +20,10 @@ func TestShardsModel(t *testing.T) {
 			for range min(n, len(all)) {
 				i := rapid.IntRange(0, len(all)-1).Draw(t, "who")
 				if !a.remove(all[i]) {
-					t.Fatalf("viewer %d is not found", all[i].place.number)
+					t.Fatalf("viewer %d is not found", all[i].spot.number)
 				}
 				if a.remove(all[i]) {
-					t.Fatalf("viewer %d is found twice", all[i].place.number)
+					t.Fatalf("viewer %d is found twice", all[i].spot.number)
 				}
 				delete(in, all[i])
 				all = slices.Delete(all, i, i+1)
@@ -44,14 +44,14 @@ func TestShardsModel(t *testing.T) {
 				}
 			},
 			"join one": func(t *rapid.T) {
-				m := &viewer{place: Place{Order: rapid.IntRange(0, 5).Draw(t, "order"), Deflates: rapid.Bool().Draw(t, "deflates")}}
+				m := &viewer{spot: Spot{Order: rapid.IntRange(0, 5).Draw(t, "order"), Deflates: rapid.Bool().Draw(t, "deflates")}}
 				a.add(m)
 				in[m] = true
 			},
 			"join many": func(t *rapid.T) {
 				from := rapid.IntRange(0, 50).Draw(t, "from")
 				for i := range 20 {
-					m := &viewer{place: Place{Order: from + i*7%20}}
+					m := &viewer{spot: Spot{Order: from + i*7%20}}
 					a.add(m)
 					in[m] = true
 				}
@@ -83,11 +83,11 @@ func (a *shards[V]) check() error {
 		}
 		for _, m := range s.members {
 			if last != none && inOrder(last, m) >= 0 {
-				return fmt.Errorf("shard %d: %d/%d stands after %d/%d", i, m.Place().Order, m.Place().number, last.Place().Order, last.Place().number)
+				return fmt.Errorf("shard %d: %d/%d stands after %d/%d", i, m.Spot().Order, m.Spot().number, last.Spot().Order, last.Spot().number)
 			}
 			last = m
 			n++
-			if m.Place().Deflates {
+			if m.Spot().Deflates {
 				deflating++
 			}
 		}
