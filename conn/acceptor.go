@@ -133,9 +133,9 @@ func (a *Acceptor) reserve(turnedAway bool, in Arrival) bool {
 // adopt starts a session.
 func (a *Acceptor) adopt(s *Session, refusal *protocol.Refusal) {
 	if s.turnedAway {
-		a.cfg.Metrics.upgrades.turnedAway.Add(1)
+		a.cfg.Metrics.upgrades.turnedAway.Inc()
 	} else {
-		a.cfg.Metrics.upgrades.accepted.Add(1)
+		a.cfg.Metrics.upgrades.accepted.Inc()
 		a.cfg.Metrics.sessions.Add(1)
 		if s.Deflates() {
 			a.cfg.Metrics.deflating.Add(1)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"liveroom/protocol"
 )
@@ -139,12 +140,7 @@ func TestPeersLeaveCountsAsOne(t *testing.T) {
 
 // closes reads liveroom_closes_total{code}.
 func closes(n *node, code string) uint64 {
-	for i, l := range closeLabels() {
-		if l == code {
-			return n.cfg.Metrics.closes[i].Load()
-		}
-	}
-	return 0
+	return uint64(testutil.ToFloat64(n.cfg.Metrics.closes.WithLabelValues(code)))
 }
 
 // golang/go#17721: on shutdown each client is told so, with a time to come back of its own; none sees a bare 1006.

@@ -127,7 +127,7 @@ func (c Config) withDefaults() Config {
 		c.ClientAddr = peerAddr
 	}
 	if c.Metrics == nil {
-		c.Metrics = newMetrics()
+		c.Metrics = NewMetrics(nil)
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

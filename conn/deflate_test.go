@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"pgregory.net/rapid"
 
 	"liveroom/protocol"
@@ -145,8 +146,8 @@ func TestOneFrameForAll(t *testing.T) {
 			t.Fatalf("%d bytes became %d", in, out)
 		}
 	})
-	if got := n.cfg.Metrics.deflating.Load(); got != 2 {
-		t.Fatalf("%d sessions deflate", got)
+	if got := testutil.ToFloat64(n.cfg.Metrics.deflating); got != 2 {
+		t.Fatalf("%v sessions deflate", got)
 	}
 }
 

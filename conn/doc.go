@@ -44,7 +44,7 @@
 // wiring says which addresses may connect. It compresses nothing by itself: a broadcast brings its deflated form along, which
 // all share who have negotiated permessage-deflate, and what is for one viewer alone goes out as it is.
 //
-// Files in reading order: config.go (what an acceptor is given), acceptor.go, upgrade.go (the handshake); session.go, state.go;
-// read.go, rest.go, readers.go (who reads); deliver.go, queue.go, write.go (what is sent); close.go, sweep.go (deadlines and the
+// Files: config.go (what an acceptor is given), acceptor.go, upgrade.go (the handshake); session.go, state.go;
+// read.go, rest.go, readers.go (who reads); deliver.go, queue.go, write.go (what is sent); close.go, heartbeat.go (deadlines and the
 // heartbeat), metrics.go. Below: conn/frame for what stands on the wire, conn/socket for the kernel's side.
 package conn

@@ -1,10 +1,12 @@
 package conn
 
 import (
+	"slices"
 	"strconv"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"liveroom/protocol"
 )
@@ -15,40 +17,57 @@ const numStripes = 16
 // Metrics are the totals of all acceptors that share it. Counting costs a few uncontended atomic additions per frame; sums
 // are made when they are asked for. Safe for concurrent use.
 type Metrics struct {
-	stripes   [numStripes]counters
-	dealt     atomic.Uint32 // stripes
-	sessions  atomic.Int64
-	deflating atomic.Int64    // of sessions
-	closes    []atomic.Uint64 // in the order of closeLabels
-	upgrades  upgrades
+	stripes             [numStripes]counters
+	dealt               atomic.Uint32 // stripes
+	sessions, deflating prometheus.Gauge
+	closes              *prometheus.CounterVec // by code
+	upgrades            upgrades
 }
 
 // upgrades counts the answers to handshakes.
-type upgrades struct{ accepted, turnedAway, badRequest, unavailable, origin atomic.Uint64 }
+type upgrades struct{ accepted, turnedAway, badRequest, unavailable, origin prometheus.Counter }
 
-// closeVanished stands for sockets that ended without a close frame (RFC 6455, section 7.4.1).
-const closeVanished = protocol.CloseCode(1006)
-
-// closeLabels is the closed set of codes in metrics. What the list of the contract does not have is "other".
-func closeLabels() []string {
-	var out []string
-	for _, c := range protocol.CloseCodes() {
-		out = append(out, strconv.Itoa(int(c)))
-	}
-	return append(out, strconv.Itoa(int(closeVanished)), "other")
-}
-
-// NewMetrics makes the metrics and registers them: liveroom_sessions, liveroom_deliveries_total, liveroom_frames_total,
-// liveroom_sent_bytes_total, liveroom_deflate_bytes_total, liveroom_deflate_sessions, liveroom_dropped_total,
-// liveroom_closes_total and liveroom_upgrades_total. It panics when one of the names is taken.
+// NewMetrics registers the metrics with reg, created at zero; it panics when one of the names is taken. With a nil reg they are
+// counted and shown to nobody.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
-	m := newMetrics()
-	reg.MustRegister(collector{m})
+	m, f := new(Metrics), promauto.With(reg)
+	m.sessions = f.NewGauge(prometheus.GaugeOpts{Name: "liveroom_sessions", Help: "Open sessions, those that have not said hello yet included."})
+	m.deflating = f.NewGauge(prometheus.GaugeOpts{Name: "liveroom_deflate_sessions", Help: "Open sessions that have negotiated permessage-deflate."})
+	m.closes = f.NewCounterVec(prometheus.CounterOpts{Name: "liveroom_closes_total", Help: "Ended sessions by close code; 1006 stands for those without a close frame."}, []string{"code"})
+	for _, c := range protocol.CloseCodes() {
+		m.closes.WithLabelValues(closeLabel(c))
+	}
+	m.closes.WithLabelValues(closeLabel(0))
+	m.closes.WithLabelValues(closeOther)
+	results := f.NewCounterVec(prometheus.CounterOpts{Name: "liveroom_upgrades_total", Help: "Answers to WebSocket handshakes."}, []string{"result"})
+	m.upgrades = upgrades{
+		results.WithLabelValues("accepted"), results.WithLabelValues("turned_away"), results.WithLabelValues("bad_request"),
+		results.WithLabelValues("unavailable"), results.WithLabelValues("origin"),
+	}
+	sum := func(name, help string, labels prometheus.Labels, of func(*counters) *atomic.Uint64) {
+		f.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}, func() float64 { return float64(m.sum(of)) })
+	}
+	const deflate = "Bytes of the deflated frames that were handed to viewers' sockets: in, before deflating, and out, of liveroom_sent_bytes_total."
+	sum("liveroom_frames_total", "Data frames handed to viewers' sockets.", nil, func(c *counters) *atomic.Uint64 { return &c.frames })
+	sum("liveroom_sent_bytes_total", "Bytes handed to viewers' sockets, headers and control frames included.", nil, func(c *counters) *atomic.Uint64 { return &c.bytes })
+	sum("liveroom_deflate_bytes_total", deflate, prometheus.Labels{"form": "in"}, func(c *counters) *atomic.Uint64 { return &c.inflated })
+	sum("liveroom_deflate_bytes_total", deflate, prometheus.Labels{"form": "out"}, func(c *counters) *atomic.Uint64 { return &c.deflated })
+	for class := range protocol.NumClasses {
+		sum("liveroom_deliveries_total", "Messages handed to viewers' sockets.", prometheus.Labels{"class": class.String()}, func(c *counters) *atomic.Uint64 { return &c.delivered[class] })
+		for why := range numDropReasons {
+			sum("liveroom_dropped_total", "Messages that a viewer did not get; with reason overload, that were refused because the node was behind.",
+				prometheus.Labels{"class": class.String(), "reason": why.String()}, func(c *counters) *atomic.Uint64 { return &c.dropped[class][why] })
+		}
+	}
 	return m
 }
 
-func newMetrics() *Metrics {
-	return &Metrics{closes: make([]atomic.Uint64, len(closeLabels()))}
+// sum adds one counter up over the stripes.
+func (m *Metrics) sum(of func(*counters) *atomic.Uint64) (n uint64) {
+	for i := range m.stripes {
+		n += of(&m.stripes[i]).Load()
+	}
+	return n
 }
 
 // Shed counts a message that was refused because the node is behind.
@@ -58,16 +77,20 @@ func (m *Metrics) Shed(c protocol.Class) { m.stripes[0].dropped[c][dropOverload]
 func (m *Metrics) stripe() *counters { return &m.stripes[m.dealt.Add(1)%numStripes] }
 
 // closed counts the end of a session; 0 means that no close frame was seen.
-func (m *Metrics) closed(code protocol.CloseCode) {
-	if code == 0 {
-		code = closeVanished
+func (m *Metrics) closed(code protocol.CloseCode) { m.closes.WithLabelValues(closeLabel(code)).Inc() }
+
+// closeOther stands for codes that the contract's list does not have.
+const closeOther = "other"
+
+// closeLabel is a code as it stands in metrics, of a closed set; 1006 for 0 (RFC 6455, section 7.4.1).
+func closeLabel(code protocol.CloseCode) string {
+	switch {
+	case code == 0 || code == 1006:
+		return "1006"
+	case slices.Contains(protocol.CloseCodes(), code):
+		return strconv.Itoa(int(code))
 	}
-	want, i := strconv.Itoa(int(code)), 0
-	labels := closeLabels()
-	for i < len(labels)-1 && labels[i] != want {
-		i++
-	}
-	m.closes[i].Add(1)
+	return closeOther
 }
 
 // dropReason says why a message did not get to a viewer, or with overload to anybody. It is also the metric's label.
@@ -145,65 +168,4 @@ func (c *counters) drop(e *entry, why dropReason) {
 			c.dropped[class][why].Add(uint64(n))
 		}
 	}
-}
-
-var (
-	descSessions   = prometheus.NewDesc("liveroom_sessions", "Open sessions, those that have not said hello yet included.", nil, nil)
-	descDeliveries = prometheus.NewDesc("liveroom_deliveries_total", "Messages handed to viewers' sockets.", []string{"class"}, nil)
-	descFrames     = prometheus.NewDesc("liveroom_frames_total", "Data frames handed to viewers' sockets.", nil, nil)
-	descBytes      = prometheus.NewDesc("liveroom_sent_bytes_total", "Bytes handed to viewers' sockets, headers and control frames included.", nil, nil)
-	descDeflate    = prometheus.NewDesc("liveroom_deflate_bytes_total", "Bytes of the deflated frames that were handed to viewers' sockets: in, before deflating, and out, of liveroom_sent_bytes_total.", []string{"form"}, nil)
-	descDeflating  = prometheus.NewDesc("liveroom_deflate_sessions", "Open sessions that have negotiated permessage-deflate.", nil, nil)
-	descDropped    = prometheus.NewDesc("liveroom_dropped_total", "Messages that a viewer did not get; with reason overload, that were refused because the node was behind.", []string{"class", "reason"}, nil)
-	descCloses     = prometheus.NewDesc("liveroom_closes_total", "Ended sessions by close code; 1006 stands for those without a close frame.", []string{"code"}, nil)
-	descUpgrades   = prometheus.NewDesc("liveroom_upgrades_total", "Answers to WebSocket handshakes.", []string{"result"}, nil)
-)
-
-// collector shows Metrics to Prometheus.
-type collector struct{ m *Metrics }
-
-var _ prometheus.Collector = collector{}
-
-// Describe implements [prometheus.Collector].
-func (c collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descSessions, descDeliveries, descFrames, descBytes, descDeflate, descDeflating, descDropped, descCloses, descUpgrades} {
-		ch <- d
-	}
-}
-
-// Collect implements [prometheus.Collector].
-func (c collector) Collect(ch chan<- prometheus.Metric) {
-	m := c.m
-	counter := func(d *prometheus.Desc, v uint64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
-	}
-	ch <- prometheus.MustNewConstMetric(descSessions, prometheus.GaugeValue, float64(m.sessions.Load()))
-	counter(descFrames, m.sum(func(s *counters) *atomic.Uint64 { return &s.frames }))
-	counter(descBytes, m.sum(func(s *counters) *atomic.Uint64 { return &s.bytes }))
-	counter(descDeflate, m.sum(func(s *counters) *atomic.Uint64 { return &s.inflated }), "in")
-	counter(descDeflate, m.sum(func(s *counters) *atomic.Uint64 { return &s.deflated }), "out")
-	ch <- prometheus.MustNewConstMetric(descDeflating, prometheus.GaugeValue, float64(m.deflating.Load()))
-	for class := range protocol.NumClasses {
-		counter(descDeliveries, m.sum(func(s *counters) *atomic.Uint64 { return &s.delivered[class] }), class.String())
-		for why := range numDropReasons {
-			counter(descDropped, m.sum(func(s *counters) *atomic.Uint64 { return &s.dropped[class][why] }), class.String(), why.String())
-		}
-	}
-	for i, label := range closeLabels() {
-		counter(descCloses, m.closes[i].Load(), label)
-	}
-	counter(descUpgrades, m.upgrades.accepted.Load(), "accepted")
-	counter(descUpgrades, m.upgrades.turnedAway.Load(), "turned_away")
-	counter(descUpgrades, m.upgrades.badRequest.Load(), "bad_request")
-	counter(descUpgrades, m.upgrades.unavailable.Load(), "unavailable")
-	counter(descUpgrades, m.upgrades.origin.Load(), "origin")
-}
-
-// sum adds one counter up over the stripes.
-func (m *Metrics) sum(of func(*counters) *atomic.Uint64) uint64 {
-	var n uint64
-	for i := range m.stripes {
-		n += of(&m.stripes[i]).Load()
-	}
-	return n
 }

@@ -58,13 +58,13 @@ liveroom_sessions 1
 		"liveroom_frames_total", "liveroom_sessions"); err != nil {
 		t.Error(err)
 	}
-	if got := testutil.CollectAndCount(collector{m}, "liveroom_dropped_total"); got != int(protocol.NumClasses)*int(numDropReasons) {
+	if got, err := testutil.GatherAndCount(reg, "liveroom_dropped_total"); err != nil || got != int(protocol.NumClasses)*int(numDropReasons) {
 		t.Errorf("%d series of drops", got)
 	}
 	s.Close(protocol.Refusal{Code: protocol.CloseKicked})
 	closeOf(t, ws)
 	n.running.Wait()
-	if got := closes(n, "4004"); got != 1 || n.cfg.Metrics.sessions.Load() != 0 {
-		t.Errorf("%d closes, %d sessions", got, n.cfg.Metrics.sessions.Load())
+	if got := closes(n, "4004"); got != 1 || testutil.ToFloat64(n.cfg.Metrics.sessions) != 0 {
+		t.Errorf("%d closes, %v sessions", got, testutil.ToFloat64(n.cfg.Metrics.sessions))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"pgregory.net/rapid"
 
 	"liveroom/protocol"
@@ -221,8 +222,8 @@ func states(t *testing.T, polled bool) {
 		l.settles(t)
 		until(t, func() bool { return n.Sockets() == 0 }, "the end of its socket")
 	})
-	if got := n.cfg.Metrics.sessions.Load(); got != 0 {
-		t.Errorf("%d sessions are left", got)
+	if got := testutil.ToFloat64(n.cfg.Metrics.sessions); got != 0 {
+		t.Errorf("%v sessions are left", got)
 	}
 }
 

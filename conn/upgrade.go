@@ -25,7 +25,7 @@ import (
 // answered with a close code where possible, since a page sees nothing of a status.
 func (a *Acceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !offersKnown(r.Header) {
-		a.cfg.Metrics.upgrades.badRequest.Add(1)
+		a.cfg.Metrics.upgrades.badRequest.Inc()
 		http.Error(w, "none of the offered subprotocols is spoken here: offer "+Subprotocol+" or none", http.StatusBadRequest)
 		return
 	}
@@ -52,7 +52,7 @@ func (a *Acceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ws, err := websocket.Accept(u, r, &a.accept)
 	if err != nil { // coder has answered
-		a.cfg.Metrics.upgrades.badRequest.Add(1)
+		a.cfg.Metrics.upgrades.badRequest.Inc()
 		a.release(s.turnedAway, in)
 		a.running.Done()
 		return
@@ -81,7 +81,7 @@ func offersKnown(h http.Header) bool {
 
 // unavailable is the answer when not even a close code can be afforded.
 func (a *Acceptor) unavailable(w http.ResponseWriter) {
-	a.cfg.Metrics.upgrades.unavailable.Add(1)
+	a.cfg.Metrics.upgrades.unavailable.Inc()
 	wait := a.cfg.Reconnect + rand.N(a.cfg.Reconnect)
 	w.Header().Set("Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)))
 	http.Error(w, "too many connections, come back later", http.StatusServiceUnavailable)
@@ -180,7 +180,7 @@ const originEvery = time.Minute
 // refuseOrigin answers 403. One line a minute names both hosts: behind a proxy that rewrites Host every page is refused,
 // and whoever set it up looks here.
 func (a *Acceptor) refuseOrigin(w http.ResponseWriter, r *http.Request, origin string) {
-	a.cfg.Metrics.upgrades.origin.Add(1)
+	a.cfg.Metrics.upgrades.origin.Inc()
 	now := int64(a.now())
 	if last := a.originTold.Load(); (last == 0 || now-last >= int64(originEvery)) && a.originTold.CompareAndSwap(last, now) {
 		a.cfg.Logger.Warn("sockets of a page are refused: its origin is not the host that was asked; set public_url to what viewers type, or add the page's to origins",
