@@ -26,11 +26,11 @@ func compileRule(spec Rule, path string, classes []string, faults *Faults) *rule
 	r.compileExempt(at, classes, faults)
 	r.compileCluster(at, faults)
 	if r.spec.Cluster && len(*faults) == before {
-		r.compileShared(path, faults)
+		r.compileQuota(path, faults)
 	}
 	main, isBucket := r.meter.(*rate)
 	r.plain = isBucket && !r.byRequest && !r.fold && !r.shadow && r.floor == [actionCount]int64{} &&
-		r.second == nil && r.exempt == 0 && r.users == nil && r.networks == nil
+		r.second == nil && !r.spares
 	if r.plain {
 		r.main = *main
 	}
@@ -133,12 +133,11 @@ func (r *rule) compileExempt(at func(string) string, classes []string, faults *F
 		}
 		r.networks = append(r.networks, prefix.Masked())
 	}
+	r.spares = r.exempt != 0 || r.users != nil || r.networks != nil
 }
 
 func (r *rule) compileCluster(at func(string) string, faults *Faults) {
-	switch r.spec.OnOutage {
-	case "", "share", "open", "closed":
-	default:
+	if r.spec.OnOutage != "" && !slices.Contains(onOutageNames, r.spec.OnOutage) {
 		faults.add(at("on_outage"), "want share, open or closed, have %q", r.spec.OnOutage)
 	}
 	if r.spec.Grace < 0 || r.spec.Grace != 0 && r.spec.OnOutage != "open" {

@@ -102,9 +102,9 @@ func (r *Rules) place(rules []*rule) {
 		s.rules = append(s.rules, c)
 		s.cells += c.width()
 		s.reach = min(s.reach, c.reach())
-		if c.shared != nil {
-			c.shared.first = s.leases
-			s.leases += c.shared.leases()
+		if c.quota != nil {
+			c.quota.first = s.parts
+			s.parts += len(c.quota.floors)
 		}
 		s.anew = s.anew && c.tiers == nil && c.spec.Initial == nil
 		for _, name := range c.spec.Action {
@@ -139,7 +139,7 @@ func (l *lists) add(r *rule) {
 	if of.grouped || !r.plain {
 		l.special |= 1 << r.scope
 	}
-	if r.shared != nil {
+	if r.quota != nil {
 		l.shared |= 1 << r.scope
 	}
 }

@@ -100,3 +100,10 @@ func (m *slots) same(other meter) bool {
 	o, ok := other.(*slots)
 	return ok && m.size == o.size && m.longest == o.longest
 }
+
+func (m *slots) terms(of *rule, path string, faults *Faults) []Terms {
+	if of.byRequest || of.fold || len(of.quota.floors) > 1 {
+		faults.add(join(path, "cluster"), "slots over all nodes cost one each and know no fold and no floor")
+	}
+	return []Terms{{Kind: KindSlots, Size: m.size, Start: m.size, Length: time.Duration(m.longest), Den: 1}}
+}

@@ -63,7 +63,8 @@ func (g *Gate) decide(now Instant, q *Request, subjects []*Subject, scopes uint1
 		}
 		leave(q, subjects, d)
 	default:
-		t := trial{tally: gen.tallies[l.id], lists: l, now: now, class: gen.rules.class(q.Role), simple: true, counted: q.Cost}
+		var t trial
+		t.begin(g, gen, l, now, q)
 		t.run(q, subjects, scopes)
 		t.decision(d)
 		leave(q, subjects, d)

@@ -65,7 +65,7 @@ func (g *Gate) explain(now Instant, q *Request, s *Subject) []Standing {
 				cells[r.cell] = int64(s.here)
 			}
 			r.stand(&standing, cells[r.cell:], at, class, q)
-			s.sharing.stand(&standing, r, now, class, q)
+			r.standShared(&standing, s.sharing, now, class, q)
 		}
 		all = append(all, standing)
 	}
@@ -98,39 +98,16 @@ func (r *rule) stand(s *Standing, cells []int64, at int64, class uint8, q *Reque
 	s.Burst = shares.size / shares.unit[class]
 }
 
-// stand fills in what is known of a bucket that nodes share.
-func (h *sharing) stand(s *Standing, r *rule, now Instant, class uint8, q *Request) {
-	if h == nil || r.shared == nil {
+// standShared fills in what is known of a bucket that nodes share.
+func (r *rule) standShared(s *Standing, h *sharing, now Instant, class uint8, q *Request) {
+	if h == nil || r.quota == nil {
 		return
 	}
-	p := h.leases[r.shared.first+int(r.shared.floorOf[q.Action])]
-	switch {
-	case p == nil || p.got == 0 && p.claim.state == claimNone:
-		return
-	case p.claim.state == claimMine && p.homeLocked(now):
-		s.Cluster = "home"
-		return
-	case p.claim.state == claimGiving:
-		s.Cluster = "giving"
-		return
-	case p.outLocked(now):
-		s.Cluster = "outage"
-		return
-	}
-	s.Cluster = "shared"
-	unit, hold := r.shared.unit[class], p.inHandLocked(now)
-	level := min(hold+max(p.levelLocked(now), 0), p.terms().Size)
-	s.Held, s.Level, s.Burst = hold/unit, level/unit, p.terms().Size/unit
-	if r.second != nil {
-		return // when it degrades or refuses is told by the node's own buckets
-	}
-	need := r.cost(q)*unit + p.floor*r.shared.scale
-	switch t := p.terms(); {
-	case need <= level || r.fold:
-		s.RetryAfter = 0
-	case now < p.dry.until:
-		s.RetryAfter = p.dry.until.Sub(now)
-	case t.Num > 0:
-		s.RetryAfter = time.Duration(scale(need-level, t.Den, t.Num, 1)) * time.Microsecond
+	if p := h.parts[r.quota.first+int(r.quota.floorOf[q.Action])]; p != nil {
+		retry := s.RetryAfter
+		p.Stand(Ask{Now: now, First: now, Cost: r.cost(q), Class: class, Audience: int64(q.Audience)}, s)
+		if r.second != nil {
+			s.RetryAfter = retry // when it degrades or refuses is told by the node's own buckets
+		}
 	}
 }

@@ -90,3 +90,7 @@ func modulo(a, b int64) int64 {
 	}
 	return a
 }
+
+func (m *fixedWindow) terms(of *rule, path string, faults *Faults) []Terms {
+	return of.quota.window(KindFixed, &m.unitShares, m.length, path, faults)
+}

@@ -11,8 +11,8 @@ import (
 type Gate struct {
 	clock   Clock
 	current atomic.Pointer[generation]
-	// cluster is nil while this node is the only one; fixed before first use.
-	cluster *Cluster
+	// sharer is nil while this node is the only one; fixed before first use.
+	sharer Sharer
 	// observer is nil while nobody looks on.
 	observer atomic.Pointer[Observer]
 

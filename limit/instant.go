@@ -26,10 +26,6 @@ func NewClock() Clock {
 	return func() Instant { return Instant(time.Since(start)) }
 }
 
-// wallBefore is the wall clock's time so long ago, for people to read. No
-// decision looks at it.
-func wallBefore(age time.Duration) time.Time { return time.Now().Add(-age) }
-
 // Add returns the instant d after i, saturating at the ends of the range.
 func (i Instant) Add(d time.Duration) Instant {
 	sum := i + Instant(d)

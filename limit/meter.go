@@ -30,9 +30,9 @@ type meter interface {
 	shift(c []int64, ahead uint64)
 	// same tells whether other counts alike, so that its cells can be kept.
 	same(other meter) bool
-	// share returns how buckets of the rule count over all nodes, by tier; what
+	// terms are the numbers of the rule's buckets over all nodes, by tier; what
 	// has no such form is a fault.
-	share(r *rule, path string, faults *Faults) (Kind, []Terms)
+	terms(of *rule, path string, faults *Faults) []Terms
 }
 
 // unitShares is how a meter's units divide.
@@ -73,12 +73,17 @@ func commonMultiple(multiply []int64) (int64, bool) {
 // answer is what one rule says.
 type answer struct {
 	outcome outcome
-	by      source
+	from    Source
 	away    bool  // refused because the store of shared quotas is away
 	cost    int64 // tokens to spend
 	unit    int64 // units that each of them costs
 	left    int64 // units above the floor after that
 	wait    time.Duration
+}
+
+// keep makes a copy field by field: one in wider steps would wait for the bytes just written.
+func (a *answer) keep(b *answer) {
+	a.outcome, a.from, a.away, a.cost, a.unit, a.left, a.wait = b.outcome, b.from, b.away, b.cost, b.unit, b.left, b.wait
 }
 
 // ask writes into a what the rule says to a request at that time, and changes
@@ -88,7 +93,7 @@ func (r *rule) ask(c []int64, at int64, class uint8, q *Request, a *answer) {
 		r.main.one(c[0], at, class, a)
 		return
 	}
-	if r.exempts(class, q) {
+	if r.spares && r.exempts(class, q) {
 		*a = answer{outcome: outcomeExempt}
 		return
 	}
@@ -96,7 +101,7 @@ func (r *rule) ask(c []int64, at int64, class uint8, q *Request, a *answer) {
 		r.tiers.adapt(c, int64(q.Audience), at)
 	}
 	cost, floor := r.cost(q), r.floor[q.Action]
-	a.by, a.away = byCells, false
+	a.away = false
 	grant(r.meter, c, at, cost, floor, class, r.fold, a)
 	r.finish(c, at, cost, class, a)
 }

@@ -24,8 +24,10 @@ func (s *Subject) release(taken Instant, g *Gate, q *Request) {
 	for _, r := range rules.lists(q).of[s.Scope].rules {
 		if m, ok := r.meter.(*slots); ok {
 			m.release(s.cells[r.cell:], at, r.cost(q))
-			if s.sharing != nil && r.shared != nil {
-				s.sharing.releaseSlots(taken, g.clock(), r)
+			if s.sharing != nil && r.quota != nil {
+				if p, ok := s.sharing.parts[r.quota.first].(SlotPart); ok {
+					p.Release(taken, g.clock())
+				}
 			}
 		}
 	}

@@ -25,8 +25,9 @@ type rule struct {
 	tiers     *tiered // the meter, when it follows the audience
 	queue     *leaky  // the meter, when it paces
 	second    *rate   // the degrade bucket
-	shared    *shared // with cluster: true; asked when the Gate has a Cluster
+	quota     *Quota  // with cluster: true; asked when nodes share
 	here      bool    // the meter is a presence, counted with the subject
+	spares    bool    // exempts some
 	byRequest bool    // costs Request.Cost, not one
 	fold      bool
 	shadow    bool

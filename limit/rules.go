@@ -20,8 +20,8 @@ type scopeRules struct {
 	cells int // the epoch's included
 	// anew means that a full subject is the same as a new one.
 	anew bool
-	// leases is how many leases a subject has for its rules with cluster: true.
-	leases int
+	// parts is how many a subject has for its rules with cluster: true.
+	parts int
 	// reach is the smallest of the rules' reaches, in nanoseconds.
 	reach int64
 }

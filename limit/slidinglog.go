@@ -129,3 +129,7 @@ func earlier(t int64, by uint64) int64 {
 	}
 	return t - int64(by)
 }
+
+func (m *slidingLog) terms(of *rule, path string, faults *Faults) []Terms {
+	return of.quota.window(KindLog, &m.unitShares, m.length, path, faults)
+}

@@ -99,3 +99,7 @@ func (m *slidingWindow) same(other meter) bool {
 	o, ok := other.(*slidingWindow)
 	return ok && m.fixedWindow.same(&o.fixedWindow)
 }
+
+func (m *slidingWindow) terms(of *rule, path string, faults *Faults) []Terms {
+	return of.quota.window(KindSliding, &m.unitShares, m.length, path, faults)
+}

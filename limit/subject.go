@@ -50,9 +50,11 @@ func (s *Subject) Full(now Instant) bool {
 			return false
 		}
 	}
-	if s.sharing != nil && !s.sharing.restLocked(now) {
+	if !s.sharing.restLocked(now) {
 		return false
 	}
+	s.sharing.each(Part.Drop)
+	s.sharing = nil
 	if set.anew {
 		s.gen, s.cells = nil, nil
 	}
@@ -66,9 +68,7 @@ func (s *Subject) Full(now Instant) bool {
 func (s *Subject) Reset() {
 	s.lock()
 	defer s.mu.Unlock()
-	if s.sharing != nil {
-		s.sharing.resetLocked()
-	}
+	s.sharing.each(Part.Fill)
 	s.gen, s.cells = nil, nil
 }
 
@@ -77,6 +77,9 @@ func (s *Subject) Reset() {
 func (s *Subject) bindLocked(gen *generation, now Instant) bool {
 	if s.gen == nil {
 		s.gen, s.cells = gen, gen.rules.scopes[s.Scope].newCells(now)
+		if s.sharing != nil && s.sharing.rules != gen.rules {
+			s.sharing.followLocked(s, gen.rules) // Reset came before the change
+		}
 		return true
 	}
 	if s.gen.number > gen.number {
@@ -98,6 +101,9 @@ func (s *Subject) catchUpLocked() {
 // followLocked takes the cells over to the next rule set at the instant that
 // one came into force. A rule of the same name keeps its level.
 func (s *Subject) followLocked(next *generation) {
+	if s.sharing != nil {
+		s.sharing.followLocked(s, next.rules)
+	}
 	set := &next.rules.scopes[s.Scope]
 	t := max(s.atLocked(next.since), 0)
 	fresh := set.newCells(Instant(s.cells[epochCell] + t))
@@ -107,9 +113,6 @@ func (s *Subject) followLocked(next *generation) {
 		}
 	}
 	s.gen, s.cells = next, fresh
-	if s.sharing != nil {
-		s.sharing.followLocked(s)
-	}
 }
 
 // atLocked returns the nanoseconds from the epoch to now, within the reach of

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"fmt"
 	"math"
 	"time"
 )
@@ -142,4 +143,12 @@ func (r *rate) back(c []int64, at int64) {
 	if c[0] != longFull {
 		c[0] += r.num * at
 	}
+}
+
+func (m *tiered) terms(of *rule, path string, faults *Faults) []Terms {
+	var terms []Terms
+	for i := range *m {
+		terms = append(terms, of.quota.bucket(&of.spec.Tiers[i].Limit, &(*m)[i].rate, join(path, fmt.Sprintf("tiers[%d]", i)), faults))
+	}
+	return terms
 }

@@ -43,3 +43,7 @@ func (r *rate) one(full, at int64, class uint8, a *answer) {
 		a.outcome, a.cost, a.wait = outcomeReject, 0, r.waitFor(-a.left)
 	}
 }
+
+func (r *rate) terms(of *rule, path string, faults *Faults) []Terms {
+	return []Terms{of.quota.bucket(&of.spec.Limit, r, path, faults)}
+}

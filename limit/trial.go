@@ -6,10 +6,11 @@ import "time"
 // subjects' locks. It asks every rule first and changes no level; when none
 // refuses, it asks again, which gives the same answers, and spends.
 type trial struct {
-	lists *lists
-	tally *tally
-	now   Instant
-	class uint8
+	sharer Sharer
+	lists  *lists
+	tally  *tally
+	now    Instant
+	class  uint8
 
 	// Of rules with cluster: true. A decision that had to wait asks again: first
 	// is the instant it was asked at, at the receipt of the latest grant used.
@@ -18,7 +19,9 @@ type trial struct {
 	last     bool // there is no time left to wait
 	spending bool
 	misses   []miss
-	slots    []*slotCall
+	tickets  []ticket
+	saved    [savedAnswers]answer // what the first of them said, in their order, not to be asked twice
+	asked    int                  // so far
 
 	// What the rules asked so far say together.
 	verdict Verdict
@@ -34,6 +37,14 @@ type trial struct {
 	unit    int64
 	wait    time.Duration
 	delay   time.Duration // that a queue imposes
+}
+
+// begin prepares a new trial by a set of rules. (One returned by value would
+// cost as much as a bucket.)
+func (t *trial) begin(g *Gate, gen *generation, l *lists, now Instant, q *Request) {
+	t.sharer, t.tally, t.lists = g.sharer, gen.tallies[l.id], l
+	t.now, t.first = now, now
+	t.class, t.simple, t.counted = gen.rules.class(q.Role), true, q.Cost
 }
 
 func (t *trial) run(q *Request, subjects []*Subject, scopes uint16) {
@@ -67,8 +78,8 @@ func (t *trial) run(q *Request, subjects []*Subject, scopes uint16) {
 
 // ask writes into a what one rule says.
 func (t *trial) ask(s *Subject, r *rule, at int64, q *Request, a *answer) {
-	if s.sharing != nil && r.shared != nil {
-		s.sharing.ask(t, s, r, at, q, a)
+	if s.sharing != nil && r.quota != nil {
+		t.askShared(s, r, at, q, a)
 		return
 	}
 	if r.here {
@@ -112,7 +123,7 @@ func (t *trial) decide(r *rule, a *answer) {
 // request is simple.
 func (t *trial) spend(q *Request, subjects []*Subject) {
 	var a answer
-	t.spending = true
+	t.spending, t.asked = true, 0
 	for _, s := range subjects {
 		l := &t.lists.of[s.Scope]
 		cells, at := s.cells, s.atLocked(t.now)
@@ -129,8 +140,8 @@ func (t *trial) spend(q *Request, subjects []*Subject) {
 			if r.paces(&a) {
 				t.delay = max(t.delay, r.queue.delay(cells[r.cell:], at))
 			}
-			if s.sharing != nil && r.shared != nil {
-				s.sharing.spend(t, s, r, at, q, &a)
+			if s.sharing != nil && r.quota != nil {
+				t.spendShared(s, r, at, q, &a)
 			} else {
 				r.spend(cells[r.cell:], at, &a)
 			}
@@ -144,7 +155,7 @@ func (t *trial) spend(q *Request, subjects []*Subject) {
 // countAside counts for a rejected request what some rules said aside.
 func (t *trial) countAside(q *Request, subjects []*Subject) {
 	var a answer
-	t.spending = true
+	t.spending, t.asked = true, 0
 	for _, s := range subjects {
 		l := &t.lists.of[s.Scope]
 		at := s.atLocked(t.now)

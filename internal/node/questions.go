@@ -12,7 +12,7 @@ import (
 	"liveroom/fanout"
 	"liveroom/internal/api"
 	"liveroom/internal/preview"
-	"liveroom/limit"
+	"liveroom/limit/cluster"
 )
 
 // verbTraffic asks another node for what its recorder knows of a time, by the clock of the one that asks.
@@ -99,20 +99,20 @@ const (
 // peers is what the quotas know of the other nodes: over NATS, so that it does not fail together with Redis.
 type peers struct{ fabric *fanout.Fabric }
 
-var _ limit.Peers = peers{}
+var _ cluster.Peers = peers{}
 
-// Count implements [limit.Peers].
+// Count implements [cluster.Peers].
 func (p peers) Count() int { return p.fabric.NodeCount() }
 
-// Reachable implements [limit.Peers].
+// Reachable implements [cluster.Peers].
 func (p peers) Reachable() bool { return p.fabric.Healthy() }
 
-// Recall implements [limit.Peers].
+// Recall implements [cluster.Peers].
 func (p peers) Recall(ctx context.Context, node, claim string) error {
 	answer, err := p.fabric.Ask(ctx, node, verbRecall, []byte(claim))
 	switch {
 	case errors.Is(err, fanout.ErrNoNode):
-		return limit.ErrNoNode
+		return cluster.ErrNoNode
 	case err != nil:
 		return err
 	}
@@ -120,22 +120,22 @@ func (p peers) Recall(ctx context.Context, node, claim string) error {
 	case recallGiven:
 		return nil
 	case recallUnknown:
-		return limit.ErrUnknownKey
+		return cluster.ErrUnknownKey
 	case recallGone:
-		return limit.ErrNoNode
+		return cluster.ErrNoNode
 	}
 	return fmt.Errorf("node %s answered %.20q to a recall", node, answer)
 }
 
 // recalled answers a peer's Recall.
-func recalled(c *limit.Cluster) fanout.Answerer {
+func recalled(c *cluster.Cluster) fanout.Answerer {
 	return func(ctx context.Context, _ string, claim []byte) ([]byte, error) {
 		switch err := c.Recalled(ctx, string(claim)); {
 		case err == nil:
 			return []byte(recallGiven), nil
-		case errors.Is(err, limit.ErrUnknownKey):
+		case errors.Is(err, cluster.ErrUnknownKey):
 			return []byte(recallUnknown), nil
-		case errors.Is(err, limit.ErrNoNode):
+		case errors.Is(err, cluster.ErrNoNode):
 			return []byte(recallGone), nil
 		default:
 			return nil, err

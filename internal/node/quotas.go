@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"liveroom/internal/config"
-	"liveroom/limit"
+	"liveroom/limit/cluster"
 	"liveroom/limit/redisstore"
 )
 
@@ -17,7 +17,7 @@ import (
 // is the authority on its own and there are none.
 type quotas struct {
 	store   *redisstore.Store
-	cluster *limit.Cluster
+	cluster *cluster.Cluster
 }
 
 // shareQuotas makes the gate's rules with cluster: true hold over all nodes.
@@ -36,7 +36,7 @@ func (n *Node) shareQuotas(reg prometheus.Registerer) error {
 	}
 	n.quotas.store = store
 	n.closers.add("give quotas back", closeTimeout, n.quotas.close)
-	n.quotas.cluster, err = limit.NewCluster(limit.ClusterConfig{
+	n.quotas.cluster, err = cluster.New(cluster.Config{
 		Store: store, Node: n.cfg.NodeID, Peers: peers{n.fabric}, Clock: n.gate.Now, Log: n.log,
 	})
 	if err != nil {
@@ -73,23 +73,23 @@ func (q *quotas) close(ctx context.Context) error {
 // clusterMetrics shows what quotas over several nodes cost and come to. A node without Redis makes no such call and takes
 // no such token; its series stay at zero, so that alerts tell zero from absent.
 type clusterMetrics struct {
-	stats   func() limit.ClusterStats
+	stats   func() cluster.Stats
 	calls   *prometheus.Desc
 	tokens  *prometheus.Desc
 	breaker *prometheus.Desc
 }
 
 // newClusterMetrics registers the series; stats may be nil.
-func newClusterMetrics(reg prometheus.Registerer, cluster *limit.Cluster) {
+func newClusterMetrics(reg prometheus.Registerer, c *cluster.Cluster) {
 	m := &clusterMetrics{
-		stats: func() limit.ClusterStats { return limit.ClusterStats{} },
+		stats: func() cluster.Stats { return cluster.Stats{} },
 		calls: prometheus.NewDesc("liveroom_redis_calls_total",
 			"Calls to Redis; op tells draws on what many share from calls about one user's buckets.", []string{"op", "result"}, nil),
 		tokens:  prometheus.NewDesc("liveroom_quota_tokens_total", "Tokens of shared quotas by what became of them.", []string{"event"}, nil),
 		breaker: prometheus.NewDesc("liveroom_breaker_state", "0: closed, calls are made; 1: one call probes; 2: open, none are made. The worst shard's.", []string{"dependency"}, nil),
 	}
-	if cluster != nil {
-		m.stats = cluster.Stats
+	if c != nil {
+		m.stats = c.Stats
 	}
 	reg.MustRegister(m)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"liveroom/limit"
+	"liveroom/limit/cluster"
 )
 
 var errReplica = errors.New("redisstore: the server is a replica")
@@ -64,7 +65,7 @@ func (s *Store) beat(ctx context.Context, shard string) (string, error) {
 	if probe.read(); redis.HasErrorPrefix(probe.err, "NOSCRIPT") {
 		exchange(ctx, client, []*answer{probe})
 	}
-	if probe.err != nil && probe.err != limit.ErrStale { // a probe that was overtaken reached the script
+	if probe.err != nil && probe.err != cluster.ErrStale { // a probe that was overtaken reached the script
 		return "", probe.err
 	}
 	return run + "/" + id, nil
@@ -73,8 +74,8 @@ func (s *Store) beat(ctx context.Context, shard string) (string, error) {
 // probe is a call that writes as a draw does, by the same script: a server that
 // answers and does not write serves nobody.
 func (s *Store) probe(key string) *answer {
-	c := limit.Call{
-		Op: limit.OpDraw, Key: "lr:{" + key + "}:probe", Node: s.name, Seq: s.probes.Add(1), Stay: true,
+	c := cluster.Call{
+		Op: cluster.OpDraw, Key: "lr:{" + key + "}:probe", Node: s.name, Seq: s.probes.Add(1), Stay: true,
 		Tiers: probeTerms, Ask: 1, Least: 1, Lease: time.Second,
 	}
 	return &answer{key: c.Key, blob: appendCall(make([]byte, 0, 192), &c), script: &s.scripts[limit.KindBucket]}

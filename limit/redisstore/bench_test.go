@@ -7,25 +7,26 @@ import (
 
 	"liveroom/internal/redistest"
 	"liveroom/limit"
+	"liveroom/limit/cluster"
 )
 
 // BenchmarkDraw is one draw at a time: a round trip and a run of the script.
-func BenchmarkDraw(b *testing.B) { benchmark(b, 1, limit.OpDraw) }
+func BenchmarkDraw(b *testing.B) { benchmark(b, 1, cluster.OpDraw) }
 
 // BenchmarkDrawPipelined is what a lane does under load: 512 draws of as many
 // keys in a pipeline. An operation is one draw.
-func BenchmarkDrawPipelined(b *testing.B) { benchmark(b, 512, limit.OpDraw) }
+func BenchmarkDrawPipelined(b *testing.B) { benchmark(b, 512, cluster.OpDraw) }
 
 // BenchmarkClaimPipelined is a crowd that begins to talk: each claims its bucket.
-func BenchmarkClaimPipelined(b *testing.B) { benchmark(b, 512, limit.OpClaim) }
+func BenchmarkClaimPipelined(b *testing.B) { benchmark(b, 512, cluster.OpClaim) }
 
-func benchmark(b *testing.B, n int, op limit.Op) {
+func benchmark(b *testing.B, n int, op cluster.Op) {
 	s := open(b, redistest.Start(b).URL())
 	terms := []limit.Terms{{Size: 1 << 30, Num: 1, Den: 5, Start: 1 << 30}}
-	calls := make([]*limit.Call, n)
+	calls := make([]*cluster.Call, n)
 	for i := range calls {
-		calls[i] = &limit.Call{Op: op, Key: fmt.Sprintf("lr:{room:%d}:danmaku-room", i), Node: "n1#3f2a-1", Tiers: terms, Lease: 500 * time.Millisecond}
-		if op == limit.OpDraw {
+		calls[i] = &cluster.Call{Op: op, Key: fmt.Sprintf("lr:{room:%d}:danmaku-room", i), Node: "n1#3f2a-1", Tiers: terms, Lease: 500 * time.Millisecond}
+		if op == cluster.OpDraw {
 			calls[i].Ask, calls[i].Least = 10, 1
 		}
 	}
@@ -58,7 +59,7 @@ func TestKeySize(t *testing.T) {
 			do(t, s, draw(room, fmt.Sprintf("n%d#3f2a9c01-1", i), seq+1, 10))
 		}
 	}
-	do(t, s, &limit.Call{Op: limit.OpClaim, Key: user, Node: "n1#3f2a9c01-2", Seq: 1, Tiers: hundred, Lease: time.Second})
+	do(t, s, &cluster.Call{Op: cluster.OpClaim, Key: user, Node: "n1#3f2a9c01-2", Seq: 1, Tiers: hundred, Lease: time.Second})
 	size := func(key string) int64 { return server.Client().MemoryUsage(t.Context(), key).Val() }
 	t.Logf("a room's key on three nodes: %d bytes, a user's claimed one: %d bytes", size(room), size(user))
 	if size(room) > 640 || size(user) > 400 {

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"liveroom/internal/redistest"
-	"liveroom/limit"
+	"liveroom/limit/cluster"
 )
 
 // steppedClock is Redis TIME with a step that the test keeps in a key. A real
@@ -115,7 +115,7 @@ func TestSilentNode(t *testing.T) {
 		c := draw(key, "m#1", time.Now().UnixNano()/1000, 1)
 		return do(t, s, c).Granted == 1
 	})
-	late := &limit.Call{Key: key, Node: "n#1", Seq: 2, Received: 100, Returned: 100, Tiers: hundred, Lease: time.Second}
+	late := &cluster.Call{Key: key, Node: "n#1", Seq: 2, Received: 100, Returned: 100, Tiers: hundred, Lease: time.Second}
 	if r := do(t, s, late); r.Left > 5 {
 		t.Errorf("a lease given back after its end counts: %+v", r)
 	}

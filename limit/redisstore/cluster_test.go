@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"liveroom/internal/redistest"
-	"liveroom/limit"
+	"liveroom/limit/cluster"
 )
 
 // ids are of all kinds that a key may carry, escaped or not.
@@ -17,8 +17,8 @@ var ids = []string{"demo", "a{b}c", "{}", "}{", "{", "用户", "u:1@x.y", "a b",
 // key, one pipeline a shard, and none meets CROSSSLOT or MOVED.
 func TestCluster(t *testing.T) {
 	t.Parallel()
-	cluster := redistest.StartCluster(t, 3)
-	s := open(t, cluster.URL())
+	servers := redistest.StartCluster(t, 3)
+	s := open(t, servers.URL())
 	shards := s.Shards()
 	if len(shards) != 3 {
 		t.Fatalf("%q", shards)
@@ -34,7 +34,7 @@ func TestCluster(t *testing.T) {
 	if len(lives) != 3 {
 		t.Errorf("shards share a life: %v", lives)
 	}
-	by := map[string][]*limit.Call{}
+	by := map[string][]*cluster.Call{}
 	for i := range 40 {
 		for _, id := range ids {
 			key := fmt.Sprintf("lr:{room:%d%s}:rule", i, id)
@@ -52,7 +52,7 @@ func TestCluster(t *testing.T) {
 			}
 		}
 	}
-	for i, server := range cluster.Masters {
+	for i, server := range servers.Masters {
 		if n := server.Client().DBSize(t.Context()).Val(); n != int64(len(by[shards[i]]))+1 { // and a probe's
 			t.Errorf("master %d has %d keys, want %d and a probe's", i, n, len(by[shards[i]]))
 		}
@@ -76,8 +76,8 @@ func TestSlotIsRedis(t *testing.T) {
 // and the map is fetched anew.
 func TestMovedSlot(t *testing.T) {
 	t.Parallel()
-	cluster := redistest.StartCluster(t, 3)
-	s := open(t, cluster.URL())
+	servers := redistest.StartCluster(t, 3)
+	s := open(t, servers.URL())
 	key := "lr:{room:moves}:rule"
 	from := 0
 	for i, name := range s.Shards() {
@@ -85,7 +85,7 @@ func TestMovedSlot(t *testing.T) {
 			from = i
 		}
 	}
-	cluster.Move(slotOf(key), from, (from+1)%3)
+	servers.Move(slotOf(key), from, (from+1)%3)
 	if r := do(t, s, draw(key, "n#1", 1, 5)); r.Granted != 5 {
 		t.Errorf("%+v", r)
 	}
@@ -101,16 +101,16 @@ func TestMovedSlot(t *testing.T) {
 // TestShardDies shows that the others go on.
 func TestShardDies(t *testing.T) {
 	t.Parallel()
-	cluster := redistest.StartCluster(t, 3)
-	for _, m := range cluster.Masters {
+	servers := redistest.StartCluster(t, 3)
+	for _, m := range servers.Masters {
 		m.Do("CONFIG", "SET", "cluster-require-full-coverage", "no")
 	}
-	s := open(t, cluster.URL())
+	s := open(t, servers.URL())
 	dead := s.Shards()[1]
-	cluster.Masters[1].Kill()
+	servers.Masters[1].Kill()
 	for i := range 30 {
 		c := draw(fmt.Sprintf("{k%d}", i), "n#1", 1, 1)
-		s.Do(t.Context(), []*limit.Call{c})
+		s.Do(t.Context(), []*cluster.Call{c})
 		if is := s.Shard(c.Key) == dead; is != (c.Err != nil) {
 			t.Errorf("%s on %s: %v", c.Key, s.Shard(c.Key), c.Err)
 		}
@@ -138,7 +138,7 @@ func TestSentinel(t *testing.T) {
 	})
 	eventually(t, 5*time.Second, "the new master serves", func(ctx context.Context) bool {
 		c := draw("{b}", "n#1", 1, 1)
-		s.Do(ctx, []*limit.Call{c})
+		s.Do(ctx, []*cluster.Call{c})
 		return c.Err == nil && c.Reply.Granted == 1
 	})
 	if after, err := s.Beat(t.Context(), "redis"); err != nil || after == before {

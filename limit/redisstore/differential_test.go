@@ -13,6 +13,7 @@ import (
 
 	"liveroom/internal/redistest"
 	"liveroom/limit"
+	"liveroom/limit/cluster"
 	"liveroom/limit/internal/ledger"
 )
 
@@ -56,7 +57,7 @@ type twins struct {
 	step  int64 // of the server's clock
 	key   string
 	nodes map[string]*twinNode
-	past  []limit.Call
+	past  []cluster.Call
 }
 
 // twinNode is what a node remembers of a key.
@@ -68,19 +69,19 @@ type twinNode struct {
 func (w *twins) raw() int64 { return w.now + w.step }
 
 // both carries a call out on both and compares all there is to compare.
-func (w *twins) both(c limit.Call) (limit.Reply, error) {
+func (w *twins) both(c cluster.Call) (cluster.Reply, error) {
 	w.t.Helper()
 	before := w.ledger.Dump(c.Key)
 	if before == "" {
 		w.client.Del(w.ctx, c.Key) // expired by the test's clock
 	}
 	other := c
-	w.ledger.Do(w.ctx, []*limit.Call{&other})
+	w.ledger.Do(w.ctx, []*cluster.Call{&other})
 	v, err := w.client.EvalSha(w.ctx, w.scripts[c.Tiers[0].Kind].hash, []string{c.Key}, appendCall(nil, &c), w.raw()).Result()
 	if err == nil {
 		err = readReply(&c.Reply, v)
 	}
-	if err != nil && !errors.Is(err, limit.ErrStale) {
+	if err != nil && !errors.Is(err, cluster.ErrStale) {
 		w.t.Fatalf("script: %v\n%+v", err, c)
 	}
 	if !errors.Is(err, other.Err) {
@@ -152,7 +153,7 @@ func (w *twins) amount(name string, most int64) int64 {
 }
 
 // next is a call as a node makes it, or one that lies.
-func (w *twins) next(tiers []limit.Terms) limit.Call {
+func (w *twins) next(tiers []limit.Terms) cluster.Call {
 	t := w.t
 	name := rapid.SampledFrom([]string{"a#1", "a#2", "b#1", "c#1"}).Draw(t, "node")
 	n := w.nodes[name]
@@ -162,16 +163,16 @@ func (w *twins) next(tiers []limit.Terms) limit.Call {
 	}
 	n.seq++
 	size := tiers[0].Size
-	c := limit.Call{Key: w.key, Node: name, Seq: n.seq, Tiers: tiers, Want: rapid.IntRange(0, len(tiers)-1).Draw(t, "want"),
+	c := cluster.Call{Key: w.key, Node: name, Seq: n.seq, Tiers: tiers, Want: rapid.IntRange(0, len(tiers)-1).Draw(t, "want"),
 		Stay: rapid.Bool().Draw(t, "stay"), Lease: time.Duration(rapid.Int64Range(1000, 900_000).Draw(t, "lease")) * time.Microsecond}
 	switch kind := tiers[0].Kind; {
 	case kind == limit.KindSlots:
-		c.Op = rapid.SampledFrom([]limit.Op{limit.OpSlot, limit.OpSlot, limit.OpFree, limit.OpReset}).Draw(t, "op")
+		c.Op = rapid.SampledFrom([]cluster.Op{cluster.OpSlot, cluster.OpSlot, cluster.OpFree, cluster.OpReset}).Draw(t, "op")
 		c.Seq = rapid.Int64Range(1, 6).Draw(t, "slot")
 	case kind == limit.KindBucket:
-		c.Op = rapid.SampledFrom([]limit.Op{limit.OpDraw, limit.OpDraw, limit.OpDraw, limit.OpClaim, limit.OpGive, limit.OpReset}).Draw(t, "op")
+		c.Op = rapid.SampledFrom([]cluster.Op{cluster.OpDraw, cluster.OpDraw, cluster.OpDraw, cluster.OpClaim, cluster.OpGive, cluster.OpReset}).Draw(t, "op")
 	default:
-		c.Op = rapid.SampledFrom([]limit.Op{limit.OpDraw, limit.OpDraw, limit.OpDraw, limit.OpReset}).Draw(t, "op")
+		c.Op = rapid.SampledFrom([]cluster.Op{cluster.OpDraw, cluster.OpDraw, cluster.OpDraw, cluster.OpReset}).Draw(t, "op")
 	}
 	spent := w.amount("spent", n.hold)
 	back := w.amount("back", n.hold-spent)
@@ -201,10 +202,10 @@ func (w *twins) next(tiers []limit.Terms) limit.Call {
 }
 
 // heard lets the node remember an answer, unless it is lost.
-func (w *twins) heard(c *limit.Call, r limit.Reply) {
+func (w *twins) heard(c *cluster.Call, r cluster.Reply) {
 	if n := w.nodes[c.Node]; n != nil && rapid.IntRange(0, 4).Draw(w.t, "reply lost") > 0 {
 		n.received, n.seen, n.seenAt = c.Received+r.Granted, r.Now, w.now
-		if n.hold = min(c.Hold+r.Granted, 1<<40); c.Op != limit.OpDraw {
+		if n.hold = min(c.Hold+r.Granted, 1<<40); c.Op != cluster.OpDraw {
 			n.hold = 0
 		}
 	}

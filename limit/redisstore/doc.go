@@ -1,5 +1,5 @@
 // Package redisstore keeps the levels that several nodes share in Redis: it is
-// limit.Store over go-redis, for one server, Sentinel and Cluster, with or
+// cluster.Store over go-redis, for one server, Sentinel and Cluster, with or
 // without TLS.
 //
 // # The one idea
@@ -8,7 +8,7 @@
 // the script reads the key, steps it as package limit/internal/ledger does, and
 // writes state and time to live with a single SET. All numbers are whole and
 // below 2^53. The clock is Redis' own, corrected for the key by what its callers
-// have seen (limit.Call).
+// have seen (cluster.Call).
 //
 // A key holds some hundred bytes and always has a time to live. Calls of one
 // server share a pipeline. Scripts are called by their hash; where a server does
@@ -31,5 +31,5 @@
 //
 // # What it does not do
 //
-// It has no breaker, no budget and no fallback: those are limit.Cluster's.
+// It has no breaker, no budget and no fallback: those are cluster.Cluster's.
 package redisstore

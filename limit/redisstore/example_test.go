@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"liveroom/limit"
+	"liveroom/limit/cluster"
 	"liveroom/limit/redisstore"
 )
 
@@ -19,13 +20,13 @@ func Example() {
 	defer store.Close()
 
 	clock := limit.NewClock()
-	cluster, err := limit.NewCluster(limit.ClusterConfig{Store: store, Node: "n1", Clock: clock})
+	c, err := cluster.New(cluster.Config{Store: store, Node: "n1", Clock: clock})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer cluster.Close(context.Background()) // before the store
-	// gate.Share(cluster)
+	defer c.Close(context.Background()) // before the store
+	// gate.Share(c)
 	fmt.Println(store.Shards())
 	// Output: [redis]
 }

@@ -15,6 +15,7 @@ import (
 
 	"liveroom/internal/redistest"
 	"liveroom/limit"
+	"liveroom/limit/cluster"
 	"liveroom/limit/redisstore"
 )
 
@@ -32,7 +33,7 @@ type fleet struct {
 type machine struct {
 	name    string
 	gate    *limit.Gate
-	cluster *limit.Cluster
+	cluster *cluster.Cluster
 	store   *redisstore.Store
 	proxy   *redistest.Proxy
 	fleet   *fleet
@@ -68,7 +69,7 @@ func newFleet(t *testing.T, n int, server *redistest.Server, budget time.Duratio
 			t.Fatal(err)
 		}
 		m.gate = limit.NewGate(compiled, f.clock)
-		m.cluster, err = limit.NewCluster(limit.ClusterConfig{Store: m.store, Node: m.name, Peers: m, Clock: f.clock, Budget: budget})
+		m.cluster, err = cluster.New(cluster.Config{Store: m.store, Node: m.name, Peers: m, Clock: f.clock, Budget: budget})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +105,7 @@ func (m *machine) Recall(ctx context.Context, name, claim string) error {
 			return other.cluster.Recalled(ctx, claim)
 		}
 	}
-	return limit.ErrNoNode
+	return cluster.ErrNoNode
 }
 
 // say is one danmaku of a user in a room on this node.

@@ -10,6 +10,7 @@ import (
 
 	"liveroom/internal/redistest"
 	"liveroom/limit"
+	"liveroom/limit/cluster"
 )
 
 // TestNoKeyWithoutTTL is CASES 19: 10,000 random calls of every kind, with the
@@ -31,7 +32,7 @@ func TestNoKeyWithoutTTL(t *testing.T) {
 				for n := range calls / workers / rounds {
 					c := randomCall(r, fmt.Sprintf("n%d#1", i), int64(round*calls+n+1))
 					ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-					s.Do(ctx, []*limit.Call{c})
+					s.Do(ctx, []*cluster.Call{c})
 					cancel()
 				}
 			})
@@ -70,22 +71,22 @@ func lives(t *testing.T, server *redistest.Server) (immortal, all int) {
 }
 
 // randomCall is a call that is valid, on one of a few keys of its kind.
-func randomCall(r *rand.Rand, node string, seq int64) *limit.Call {
+func randomCall(r *rand.Rand, node string, seq int64) *cluster.Call {
 	kind := limit.Kind(r.IntN(int(limit.KindSlots) + 1))
 	terms := limit.Terms{Kind: kind, Size: 1 + r.Int64N(50)}
 	terms.Start, terms.Length = terms.Size, time.Duration(1+r.IntN(5000))*time.Millisecond
 	if terms.Num, terms.Den = r.Int64N(3), 1+r.Int64N(1_000_000); kind != limit.KindBucket {
 		terms.Num, terms.Den = 0, 0
 	}
-	c := &limit.Call{Key: fmt.Sprintf("lr:{room:%d}:k%d", r.IntN(20), kind), Node: node, Seq: seq, Tiers: []limit.Terms{terms},
+	c := &cluster.Call{Key: fmt.Sprintf("lr:{room:%d}:k%d", r.IntN(20), kind), Node: node, Seq: seq, Tiers: []limit.Terms{terms},
 		Ask: r.Int64N(terms.Size + 1), Least: 1, Level: r.Int64N(terms.Size + 1), Lost: r.IntN(4) == 0,
 		Lease: time.Duration(1+r.IntN(500)) * time.Millisecond}
-	c.Op = [...][]limit.Op{
-		limit.KindBucket:  {limit.OpDraw, limit.OpDraw, limit.OpClaim, limit.OpGive, limit.OpReset},
-		limit.KindFixed:   {limit.OpDraw, limit.OpReset},
-		limit.KindSliding: {limit.OpDraw, limit.OpReset},
-		limit.KindLog:     {limit.OpDraw, limit.OpReset},
-		limit.KindSlots:   {limit.OpSlot, limit.OpFree, limit.OpReset},
+	c.Op = [...][]cluster.Op{
+		limit.KindBucket:  {cluster.OpDraw, cluster.OpDraw, cluster.OpClaim, cluster.OpGive, cluster.OpReset},
+		limit.KindFixed:   {cluster.OpDraw, cluster.OpReset},
+		limit.KindSliding: {cluster.OpDraw, cluster.OpReset},
+		limit.KindLog:     {cluster.OpDraw, cluster.OpReset},
+		limit.KindSlots:   {cluster.OpSlot, cluster.OpFree, cluster.OpReset},
 	}[kind][r.IntN(2)]
 	return c
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"liveroom/limit"
+	"liveroom/limit/cluster"
 )
 
 // answer is a call on its way.
@@ -18,7 +18,7 @@ type answer struct {
 	blob   []byte
 	script *script
 	cmd    *redis.Cmd
-	reply  limit.Reply
+	reply  cluster.Reply
 	err    error
 }
 
@@ -96,13 +96,13 @@ func (a *answer) queue(ctx context.Context, pipe redis.Pipeliner) {
 }
 
 func (a *answer) read() {
-	a.reply = limit.Reply{}
+	a.reply = cluster.Reply{}
 	v, err := a.cmd.Result()
 	switch {
 	case err == nil:
 		a.err = readReply(&a.reply, v)
 	case refuses(err):
-		a.err = fmt.Errorf("%w: %w", limit.ErrRefused, err)
+		a.err = fmt.Errorf("%w: %w", cluster.ErrRefused, err)
 	default:
 		a.err = err
 	}
@@ -129,7 +129,7 @@ func (s *Store) learn(ctx context.Context, l *link, answers []answer) {
 	for i := range answers {
 		a := &answers[i]
 		switch {
-		case a.err == nil || a.err == limit.ErrStale:
+		case a.err == nil || a.err == cluster.ErrStale:
 		case redis.IsReadOnlyError(a.err):
 			s.renew(l)
 		case isRedirect(a.err):

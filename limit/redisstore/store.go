@@ -11,10 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"liveroom/internal/lock"
-	"liveroom/limit"
+	"liveroom/limit/cluster"
 )
 
-// Store is limit.Store over Redis.
+// Store is cluster.Store over Redis.
 type Store struct {
 	// Fixed after construction.
 	dial    func() redis.UniversalClient
@@ -40,7 +40,7 @@ type link struct {
 	shards atomic.Pointer[topology] // nil but for a cluster that has been seen
 }
 
-var _ limit.Store = (*Store)(nil)
+var _ cluster.Store = (*Store)(nil)
 
 // ErrClosed is the Err of calls after Close.
 var ErrClosed = errors.New("redisstore: the store is closed")
@@ -55,7 +55,7 @@ func newStore(dial func() redis.UniversalClient, s *scripts) *Store {
 // Do sends the calls and sets each one's Reply or Err. When ctx ends before the
 // servers answer, the calls that were not answered have its error, and may have
 // been executed all the same.
-func (s *Store) Do(ctx context.Context, calls []*limit.Call) {
+func (s *Store) Do(ctx context.Context, calls []*cluster.Call) {
 	answers := make([]answer, len(calls))
 	for i, c := range calls {
 		if answers[i].err = c.Validate(); answers[i].err == nil {
@@ -77,7 +77,7 @@ func (s *Store) Do(ctx context.Context, calls []*limit.Call) {
 		}
 	case <-ctx.Done():
 		for _, c := range calls {
-			c.Reply, c.Err = limit.Reply{}, context.Cause(ctx)
+			c.Reply, c.Err = cluster.Reply{}, context.Cause(ctx)
 		}
 	}
 }

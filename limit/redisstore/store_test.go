@@ -13,6 +13,7 @@ import (
 
 	"liveroom/internal/redistest"
 	"liveroom/limit"
+	"liveroom/limit/cluster"
 )
 
 // patient are time-outs for a machine that is busy with other tests.
@@ -33,15 +34,15 @@ func open(t testing.TB, url string) *Store {
 // hundred is a bucket of a hundred that refills one in a second.
 var hundred = []limit.Terms{{Size: 100, Num: 1, Den: 1_000_000, Start: 100}}
 
-func draw(key, node string, seq, ask int64) *limit.Call {
-	return &limit.Call{Key: key, Node: node, Seq: seq, Tiers: hundred, Ask: ask, Least: 1, Lease: 500 * time.Millisecond}
+func draw(key, node string, seq, ask int64) *cluster.Call {
+	return &cluster.Call{Key: key, Node: node, Seq: seq, Tiers: hundred, Ask: ask, Least: 1, Lease: 500 * time.Millisecond}
 }
 
-func do(t testing.TB, s *Store, c *limit.Call) limit.Reply {
+func do(t testing.TB, s *Store, c *cluster.Call) cluster.Reply {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if s.Do(ctx, []*limit.Call{c}); c.Err != nil {
+	if s.Do(ctx, []*cluster.Call{c}); c.Err != nil {
 		t.Fatalf("%s by %s: %v", c.Op, c.Node, c.Err)
 	}
 	return c.Reply
@@ -68,12 +69,12 @@ func TestDo(t *testing.T) {
 	if r := do(t, s, draw("{a}", "n#1", 1, 60)); r.Granted != 60 || r.Left != 40 || r.Wait != 0 {
 		t.Errorf("%+v", r)
 	}
-	calls := []*limit.Call{draw("{a}", "m#1", 1, 60), draw("{a}", "n#1", 0, 1), {Key: "{a}"}, draw("{b}", "n#1", 1, 1)}
+	calls := []*cluster.Call{draw("{a}", "m#1", 1, 60), draw("{a}", "n#1", 0, 1), {Key: "{a}"}, draw("{b}", "n#1", 1, 1)}
 	s.Do(t.Context(), calls)
 	if calls[0].Err != nil || calls[0].Reply.Granted != 40 || calls[0].Reply.Others != 1 {
 		t.Errorf("%v %+v", calls[0].Err, calls[0].Reply)
 	}
-	if !errors.Is(calls[1].Err, limit.ErrStale) {
+	if !errors.Is(calls[1].Err, cluster.ErrStale) {
 		t.Errorf("an overtaken call: %v", calls[1].Err)
 	}
 	if calls[2].Err == nil {
@@ -96,7 +97,7 @@ func TestClose(t *testing.T) {
 		t.Error(err)
 	}
 	c := draw("{a}", "n#1", 1, 1)
-	if s.Do(t.Context(), []*limit.Call{c}); !errors.Is(c.Err, ErrClosed) {
+	if s.Do(t.Context(), []*cluster.Call{c}); !errors.Is(c.Err, ErrClosed) {
 		t.Errorf("after Close: %v", c.Err)
 	}
 	if _, err := s.Beat(t.Context(), "redis"); !errors.Is(err, ErrClosed) {
@@ -118,7 +119,7 @@ func TestScriptFlush(t *testing.T) {
 			for seq := range int64(100) {
 				c := draw("{flushed}", node, seq+1, 1)
 				c.Received = granted[i]
-				if s.Do(t.Context(), []*limit.Call{c}); c.Err != nil {
+				if s.Do(t.Context(), []*cluster.Call{c}); c.Err != nil {
 					t.Error(c.Err)
 					return
 				}
@@ -154,7 +155,7 @@ func TestHang(t *testing.T) {
 	for i := range int64(3) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		c, began := draw("{a}", "n#1", i+2, 1), time.Now()
-		s.Do(ctx, []*limit.Call{c})
+		s.Do(ctx, []*cluster.Call{c})
 		cancel()
 		if took := time.Since(began); c.Err == nil || took > 2*time.Second {
 			t.Errorf("%v after %s", c.Err, took)
@@ -162,7 +163,7 @@ func TestHang(t *testing.T) {
 	}
 	proxy.Swallow(false)
 	// All of them were executed, and none heard: what they granted is back.
-	if r := do(t, s, &limit.Call{Key: "{a}", Node: "n#1", Seq: 9, Received: 1, Hold: 1, Tiers: hundred, Lease: time.Second}); r.Left < 99 {
+	if r := do(t, s, &cluster.Call{Key: "{a}", Node: "n#1", Seq: 9, Received: 1, Hold: 1, Tiers: hundred, Lease: time.Second}); r.Left < 99 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -179,7 +180,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
 	c, began := draw("{a}", "n#1", 2, 1), time.Now()
-	s.Do(ctx, []*limit.Call{c})
+	s.Do(ctx, []*cluster.Call{c})
 	if took := time.Since(began); !errors.Is(c.Err, context.Canceled) || took > time.Second {
 		t.Errorf("%v after %s", c.Err, took)
 	}
@@ -198,7 +199,7 @@ func TestRestart(t *testing.T) {
 	}
 	server.Kill()
 	c := draw("{a}", "n#1", 2, 1)
-	if s.Do(t.Context(), []*limit.Call{c}); c.Err == nil || c.Reply.Granted != 0 {
+	if s.Do(t.Context(), []*cluster.Call{c}); c.Err == nil || c.Reply.Granted != 0 {
 		t.Errorf("a dead server grants %d", c.Reply.Granted)
 	}
 	server.Run()
@@ -223,9 +224,9 @@ func TestReplyLost(t *testing.T) {
 	if r := do(t, s, draw("{a}", "n#1", 1, 100)); r.Granted != 100 {
 		t.Fatalf("%+v", r)
 	}
-	back := &limit.Call{Key: "{a}", Node: "n#1", Seq: 2, Received: 100, Returned: 30, Hold: 70, Ask: 10, Least: 10, Tiers: hundred, Lease: 5 * time.Second}
+	back := &cluster.Call{Key: "{a}", Node: "n#1", Seq: 2, Received: 100, Returned: 30, Hold: 70, Ask: 10, Least: 10, Tiers: hundred, Lease: 5 * time.Second}
 	proxy.LoseReplies(1)
-	if s.Do(t.Context(), []*limit.Call{back}); back.Err == nil {
+	if s.Do(t.Context(), []*cluster.Call{back}); back.Err == nil {
 		t.Fatal("the reply was not lost")
 	}
 	proxy.Twice(true)
@@ -235,7 +236,7 @@ func TestReplyLost(t *testing.T) {
 		}
 	}
 	// Spent in the meantime; the same sum of what came back is told once more.
-	next := &limit.Call{Key: "{a}", Node: "n#1", Seq: 3, Received: 110, Returned: 30, Hold: 10, Tiers: hundred, Lease: 5 * time.Second}
+	next := &cluster.Call{Key: "{a}", Node: "n#1", Seq: 3, Received: 110, Returned: 30, Hold: 10, Tiers: hundred, Lease: 5 * time.Second}
 	if r := do(t, s, next); r.Left > 25 {
 		t.Errorf("returned tokens exist twice: %+v", r)
 	}
@@ -262,13 +263,13 @@ func TestReadOnly(t *testing.T) {
 	replica.Promote()
 	master.Demote(replica)
 	c := draw("{a}", "n#1", 1, 1)
-	if s.Do(t.Context(), []*limit.Call{c}); !redis.IsReadOnlyError(c.Err) || c.Reply.Granted != 0 {
+	if s.Do(t.Context(), []*cluster.Call{c}); !redis.IsReadOnlyError(c.Err) || c.Reply.Granted != 0 {
 		t.Fatalf("a replica answers %v and grants %d", c.Err, c.Reply.Granted)
 	}
 	proxy.Target(replica.Addr)
 	eventually(t, 5*time.Second, "the new master serves", func(ctx context.Context) bool {
 		c := draw("{a}", "n#1", 1, 1)
-		s.Do(ctx, []*limit.Call{c})
+		s.Do(ctx, []*cluster.Call{c})
 		return c.Err == nil && c.Reply.Granted == 1
 	})
 	if after, err := s.Beat(t.Context(), "redis"); err != nil || after == before {
@@ -311,7 +312,7 @@ func TestNotOurs(t *testing.T) {
 	server.Do("SET", "{b}", "x")
 	for _, key := range []string{"{a}", "{b}"} {
 		c := draw(key, "n#1", 1, 1)
-		if s.Do(t.Context(), []*limit.Call{c}); c.Err == nil || c.Reply.Granted != 0 {
+		if s.Do(t.Context(), []*cluster.Call{c}); c.Err == nil || c.Reply.Granted != 0 {
 			t.Errorf("%s: %v grants %d", key, c.Err, c.Reply.Granted)
 		}
 	}
@@ -322,7 +323,7 @@ func TestPasswordStaysSecret(t *testing.T) {
 	server := redistest.Start(t, "--requirepass", "s3cr3t")
 	s := open(t, "redis://:wr0ng@"+server.Addr)
 	c := draw("{a}", "n#1", 1, 1)
-	if s.Do(t.Context(), []*limit.Call{c}); c.Err == nil || strings.Contains(c.Err.Error(), "wr0ng") {
+	if s.Do(t.Context(), []*cluster.Call{c}); c.Err == nil || strings.Contains(c.Err.Error(), "wr0ng") {
 		t.Errorf("with a wrong password: %v", c.Err)
 	}
 	do(t, open(t, "redis://:s3cr3t@"+server.Addr), draw("{a}", "n#1", 1, 1))

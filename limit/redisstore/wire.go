@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"liveroom/limit"
+	"liveroom/limit/cluster"
 )
 
 // A call travels as one MessagePack string, which the script unpacks in C and in
@@ -14,7 +15,7 @@ import (
 // script/state.lua.
 
 // appendCall appends a call that has been validated.
-func appendCall(b []byte, c *limit.Call) []byte {
+func appendCall(b []byte, c *cluster.Call) []byte {
 	b = appendInt(b, int64(c.Op))
 	b = appendString(b, c.Node)
 	b = appendInt(b, c.Seq)
@@ -69,11 +70,11 @@ func appendArray(b []byte, n int) []byte {
 }
 
 // readReply sets the reply from what a script returned: a status, then the
-// numbers of limit.Reply, then the owner.
-func readReply(r *limit.Reply, answer any) error {
+// numbers of cluster.Reply, then the owner.
+func readReply(r *cluster.Reply, answer any) error {
 	list, ok := answer.([]any)
 	if ok && len(list) == 1 && list[0] == int64(1) {
-		return limit.ErrStale
+		return cluster.ErrStale
 	}
 	if !ok || len(list) != 10 {
 		return fmt.Errorf("redisstore: the script answered %T of %d", answer, len(list))
@@ -88,7 +89,7 @@ func readReply(r *limit.Reply, answer any) error {
 	if !ok || n[0] != 0 {
 		return fmt.Errorf("redisstore: the script answered %T as owner, status %d", list[9], n[0])
 	}
-	*r = limit.Reply{
+	*r = cluster.Reply{
 		Now: n[1], Granted: n[2], Left: n[3], Wait: duration(n[4]), Ends: duration(n[5]), Tier: int(n[6]),
 		Others: int(n[7]), Keep: duration(n[8]), Owner: owner,
 	}

@@ -1,6 +1,9 @@
 package ledger
 
-import "liveroom/limit"
+import (
+	"liveroom/limit"
+	"liveroom/limit/cluster"
+)
 
 // What each kind does to its level. Amounts are shares.
 
@@ -138,7 +141,7 @@ func (s *state) filling() int64 {
 
 // adopt puts other terms in force. What was used stays used: the level is the new
 // size less that. What was used of a bucket beyond its new size is forgiven.
-func (s *state) adopt(terms *limit.Terms, c *limit.Call) {
+func (s *state) adopt(terms *limit.Terms, c *cluster.Call) {
 	num, den := terms.Num, terms.Den
 	if terms.Kind != limit.KindBucket {
 		num, den = 0, 1
@@ -162,7 +165,7 @@ func (s *state) adopt(terms *limit.Terms, c *limit.Call) {
 
 // lengthOf is the length of the windows of a call's terms. What is granted now
 // may be spent until the lease ends, so the sliding kinds count it as long more.
-func lengthOf(terms *limit.Terms, c *limit.Call) int64 {
+func lengthOf(terms *limit.Terms, c *cluster.Call) int64 {
 	switch terms.Kind {
 	case limit.KindFixed:
 		return micros(terms.Length)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"liveroom/limit"
+	"liveroom/limit/cluster"
 )
 
 // clockAt returns the key's time for a call that is executed when the server's
@@ -12,7 +13,7 @@ import (
 // clock, or a call that came very late: the key's clock then goes on from the
 // least that has passed, and stays behind for good. Nothing pushes it forward
 // again: time that was held back may already have been used up by others.
-func clockAt(s *state, c *limit.Call, raw int64) int64 {
+func clockAt(s *state, c *cluster.Call, raw int64) int64 {
 	last, offset := int64(0), int64(0)
 	switch {
 	case s != nil:

@@ -1,10 +1,13 @@
 package ledger
 
-import "liveroom/limit"
+import (
+	"liveroom/limit"
+	"liveroom/limit/cluster"
+)
 
 // draw settles what became of a node's grants and grants more; or, for a claim,
 // hands over the whole bucket. fresh tells that this call created the key.
-func (s *state) draw(c *limit.Call, fresh bool) {
+func (s *state) draw(c *cluster.Call, fresh bool) {
 	i := s.find(c.Node)
 	if i < 0 {
 		s.nodes = append(s.nodes, entry{node: c.Node, received: c.Received, returned: c.Returned})
@@ -26,7 +29,7 @@ func (s *state) draw(c *limit.Call, fresh bool) {
 	if s.kind == limit.KindBucket {
 		s.cap()
 	}
-	if c.Op == limit.OpClaim {
+	if c.Op == cluster.OpClaim {
 		s.claim(c)
 	} else {
 		s.grant(c, e)
@@ -34,7 +37,7 @@ func (s *state) draw(c *limit.Call, fresh bool) {
 }
 
 // settle compares what the node says with what the store knows.
-func (s *state) settle(c *limit.Call, e *entry) {
+func (s *state) settle(c *cluster.Call, e *entry) {
 	live := e.expires > s.t
 	switch lost := e.received - c.Received; {
 	case lost > 0: // a reply: nobody has what it granted
@@ -49,7 +52,7 @@ func (s *state) settle(c *limit.Call, e *entry) {
 		s.debit(lost)
 	}
 	hold := min(c.Hold, e.hold)
-	if c.Op == limit.OpClaim {
+	if c.Op == cluster.OpClaim {
 		hold = 0
 	}
 	if back := min(c.Returned-e.returned, e.hold-hold); live && back > 0 {
@@ -68,7 +71,7 @@ func (s *state) grantable(elapsed int64) int64 {
 }
 
 // grant gives as much of Ask as there is above the floor, at least Least.
-func (s *state) grant(c *limit.Call, e *entry) {
+func (s *state) grant(c *cluster.Call, e *entry) {
 	n := min(c.Ask, s.left()-c.Floor)
 	if n <= 0 || n < c.Least {
 		return
@@ -81,7 +84,7 @@ func (s *state) grant(c *limit.Call, e *entry) {
 }
 
 // claim makes the node the owner, unless others hold anything.
-func (s *state) claim(c *limit.Call) {
+func (s *state) claim(c *cluster.Call) {
 	if s.owner == c.Node || s.heldByOthers(c.Node) > 0 {
 		return
 	}
@@ -93,7 +96,7 @@ func (s *state) claim(c *limit.Call) {
 
 // give takes the bucket back from its owner. Of one that the store does not know
 // as the owner's it takes the lower level.
-func (s *state) give(c *limit.Call) {
+func (s *state) give(c *cluster.Call) {
 	level := max(min(c.Level, s.size), -s.size) * s.den
 	if s.owner != c.Node {
 		level = min(level, s.level)

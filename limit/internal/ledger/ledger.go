@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"liveroom/limit"
+	"liveroom/limit/cluster"
 )
 
-// Ledger is a limit.Store in memory, with one or more servers ("shards").
+// Ledger is a cluster.Store in memory, with one or more servers ("shards").
 type Ledger struct {
 	now func() time.Time // fixed
 
@@ -46,7 +46,7 @@ type written struct {
 	was kept // zero when there was none
 }
 
-var _ limit.Store = (*Ledger)(nil)
+var _ cluster.Store = (*Ledger)(nil)
 
 // New returns an empty store whose servers read the clock now, which must not go
 // back. Without names there is one server named "ledger".
@@ -87,7 +87,7 @@ func (l *Ledger) Shards() []string {
 }
 
 // Do carries the calls out one after the other, at once.
-func (l *Ledger) Do(ctx context.Context, calls []*limit.Call) {
+func (l *Ledger) Do(ctx context.Context, calls []*cluster.Call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range calls {
@@ -97,7 +97,7 @@ func (l *Ledger) Do(ctx context.Context, calls []*limit.Call) {
 	}
 }
 
-func (s *shard) do(c *limit.Call, now time.Time, lag time.Duration) error {
+func (s *shard) do(c *cluster.Call, now time.Time, lag time.Duration) error {
 	if s.down != nil {
 		return s.down
 	}

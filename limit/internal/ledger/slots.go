@@ -3,20 +3,20 @@ package ledger
 import (
 	"slices"
 
-	"liveroom/limit"
+	"liveroom/limit/cluster"
 )
 
 // slot takes Ask slots at once, or frees them. The same slot asked for again has
 // the same answer; one that was freed before its call came is not taken.
-func (s *state) slot(c *limit.Call) {
+func (s *state) slot(c *cluster.Call) {
 	r := &c.Reply
 	i := slices.IndexFunc(s.records, func(r record) bool { return r.node == c.Node && r.seq == c.Seq })
 	switch {
-	case c.Op == limit.OpFree && i >= 0:
+	case c.Op == cluster.OpFree && i >= 0:
 		s.records = slices.Delete(s.records, i, i+1)
-	case c.Op == limit.OpFree && len(s.records) < places:
+	case c.Op == cluster.OpFree && len(s.records) < places:
 		s.records = append(s.records, record{s.t + tombstone, 0, c.Node, c.Seq})
-	case c.Op == limit.OpFree:
+	case c.Op == cluster.OpFree:
 	case i >= 0:
 		r.Granted = s.records[i].shares
 	case c.Ask > 0 && s.left() >= c.Ask+c.Floor && len(s.records) < places:
@@ -24,7 +24,7 @@ func (s *state) slot(c *limit.Call) {
 		r.Granted = c.Ask
 	}
 	r.Left = s.left()
-	if r.Granted == 0 && c.Op == limit.OpSlot {
+	if r.Granted == 0 && c.Op == cluster.OpSlot {
 		r.Wait = duration(s.wait(c.Ask + c.Floor))
 	}
 }

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"liveroom/limit"
+	"liveroom/limit/cluster"
 )
 
 // The store's own constants, in microseconds. The script has the same.
 const (
-	tolerance = int64(limit.Tolerance / time.Microsecond)
+	tolerance = int64(cluster.Tolerance / time.Microsecond)
 	// purge is how long after its lease the store remembers a node's sums.
 	purge = int64(10 * time.Second / time.Microsecond)
 	// lately is how long a node that asked counts among Others.

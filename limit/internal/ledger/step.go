@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"liveroom/limit"
+	"liveroom/limit/cluster"
 )
 
 // outcome is what a step does to the key.
@@ -16,18 +17,18 @@ const (
 )
 
 // step carries a call out on a key, whose state is nil when there is none, while
-// the server's clock reads raw. It sets c.Reply or returns limit.ErrStale. s is
+// the server's clock reads raw. It sets c.Reply or returns cluster.ErrStale. s is
 // the caller's to lose: it is changed and returned, or another is.
-func step(s *state, c *limit.Call, raw int64) (*state, outcome, error) {
+func step(s *state, c *cluster.Call, raw int64) (*state, outcome, error) {
 	now := clockAt(s, c, raw)
 	r := &c.Reply
-	*r = limit.Reply{Now: now}
+	*r = cluster.Reply{Now: now}
 	was := s
 	if s != nil && s.kind != c.Tiers[0].Kind {
 		s = nil // counted otherwise: what it says is of no use
 	}
 	fresh := s == nil
-	if fresh && (c.Op == limit.OpReset || c.Op == limit.OpGive && c.Level >= c.Tiers[c.Want].Size) {
+	if fresh && (c.Op == cluster.OpReset || c.Op == cluster.OpGive && c.Level >= c.Tiers[c.Want].Size) {
 		return s, leave, nil
 	}
 	if fresh {
@@ -39,10 +40,10 @@ func step(s *state, c *limit.Call, raw int64) (*state, outcome, error) {
 		return s, write, nil
 	}
 	i := s.find(c.Node)
-	if i >= 0 && c.Seq < s.nodes[i].seq && c.Op != limit.OpReset {
-		return s, leave, limit.ErrStale
+	if i >= 0 && c.Seq < s.nodes[i].seq && c.Op != cluster.OpReset {
+		return s, leave, cluster.ErrStale
 	}
-	replay := i >= 0 && c.Seq == s.nodes[i].seq && c.Op != limit.OpReset
+	replay := i >= 0 && c.Seq == s.nodes[i].seq && c.Op != cluster.OpReset
 	if !replay && !s.enter(c, now) {
 		r.Owner, r.Tier, r.Keep = s.owner, int(s.tier), duration(max(s.t+claimed-now, 0))
 		return s, leave, nil
@@ -56,9 +57,9 @@ func step(s *state, c *limit.Call, raw int64) (*state, outcome, error) {
 	switch {
 	case replay:
 		s.repeat(c, &s.nodes[i])
-	case c.Op == limit.OpReset:
+	case c.Op == cluster.OpReset:
 		s.begin(max(s.size-s.outstanding(s.t), 0))
-	case c.Op == limit.OpGive:
+	case c.Op == cluster.OpGive:
 		s.give(c)
 	default:
 		s.draw(c, fresh)
@@ -68,7 +69,7 @@ func step(s *state, c *limit.Call, raw int64) (*state, outcome, error) {
 	}
 	s.forget()
 	s.answer(c)
-	if c.Op == limit.OpGive && !replay && s.forgettable(c.Node) {
+	if c.Op == cluster.OpGive && !replay && s.forgettable(c.Node) {
 		return nil, remove, nil
 	}
 	return s, write, nil
@@ -77,7 +78,7 @@ func step(s *state, c *limit.Call, raw int64) (*state, outcome, error) {
 // create returns the state of a key that is not there, at the instant now. Where
 // it may have been there, its bucket is empty, and for a lease somebody may
 // still hold all of it.
-func create(c *limit.Call, now int64, changed bool) *state {
+func create(c *cluster.Call, now int64, changed bool) *state {
 	tier := c.Want
 	terms := &c.Tiers[tier]
 	s := &state{t: now, kind: terms.Kind, size: terms.Size, num: 0, den: 1, length: lengthOf(terms, c), tier: int64(tier)}
@@ -85,7 +86,7 @@ func create(c *limit.Call, now int64, changed bool) *state {
 		s.num, s.den = terms.Num, terms.Den
 	}
 	lost := changed || c.Lost || c.Received > 0
-	knows := c.Op == limit.OpGive || c.Op == limit.OpClaim && c.Owned // the level
+	knows := c.Op == cluster.OpGive || c.Op == cluster.OpClaim && c.Owned // the level
 	switch {
 	case knows:
 		s.begin(s.size) // lowered to Level by the operation
@@ -103,11 +104,11 @@ func create(c *limit.Call, now int64, changed bool) *state {
 }
 
 // enter reports whether a call may touch the key, for all that its owner says.
-func (s *state) enter(c *limit.Call, now int64) bool {
+func (s *state) enter(c *cluster.Call, now int64) bool {
 	switch {
 	case s.owner == "":
-	case s.owner == c.Node && (c.Op == limit.OpClaim || c.Op == limit.OpGive):
-	case c.Op == limit.OpGive || c.Op == limit.OpReset:
+	case s.owner == c.Node && (c.Op == cluster.OpClaim || c.Op == cluster.OpGive):
+	case c.Op == cluster.OpGive || c.Op == cluster.OpReset:
 		return false
 	case s.owner == c.Node, s.owner == c.Steal:
 		// It gave up without telling: it may have spent all until now.
@@ -124,7 +125,7 @@ func (s *state) enter(c *limit.Call, now int64) bool {
 
 // chooseTier changes the tier in force when the audience has asked for another
 // long enough without a break.
-func (s *state) chooseTier(c *limit.Call) {
+func (s *state) chooseTier(c *cluster.Call) {
 	s.tier = min(s.tier, int64(len(c.Tiers)-1))
 	switch {
 	case c.Stay || int64(c.Want) == s.tier:
@@ -137,7 +138,7 @@ func (s *state) chooseTier(c *limit.Call) {
 }
 
 // answer fills in what every reply tells.
-func (s *state) answer(c *limit.Call) {
+func (s *state) answer(c *cluster.Call) {
 	r := &c.Reply
 	r.Left, r.Tier, r.Owner, r.Others = s.left(), int(s.tier), s.owner, s.others(c.Node)
 	r.Keep = duration(s.keep())
@@ -145,23 +146,23 @@ func (s *state) answer(c *limit.Call) {
 		r.Ends = duration((s.window+1)*s.length - s.t)
 	}
 	switch {
-	case c.Op == limit.OpDraw && r.Granted == 0 && c.Least > 0:
+	case c.Op == cluster.OpDraw && r.Granted == 0 && c.Least > 0:
 		r.Wait = duration(s.wait(c.Least + c.Floor))
-	case c.Op == limit.OpClaim && s.owner != c.Node:
+	case c.Op == cluster.OpClaim && s.owner != c.Node:
 		r.Wait = duration(max(s.heldByOthers(c.Node)-s.t, 0))
 	}
 }
 
 // repeat answers a call that came before, as far as its grant is still good.
-func (s *state) repeat(c *limit.Call, e *entry) {
+func (s *state) repeat(c *cluster.Call, e *entry) {
 	if e.expires > s.t && (s.kind != limit.KindFixed || div(e.granted, s.length) == s.window) {
 		c.Reply.Granted = e.grant
 	}
 }
 
-func (s *state) slotStep(c *limit.Call, raw int64) {
+func (s *state) slotStep(c *cluster.Call, raw int64) {
 	s.offset = s.t - raw
-	if c.Op != limit.OpReset {
+	if c.Op != cluster.OpReset {
 		s.adopt(&c.Tiers[c.Want], c)
 		s.tier = int64(c.Want)
 		s.slot(c)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"liveroom/limit"
+	"liveroom/limit/cluster"
 	"liveroom/limit/internal/ledger"
 )
 
@@ -181,8 +182,8 @@ func (w *arena) call(f *fiend) {
 	}
 	b := w.a.Bound
 	num, den := b.Rate, int64(b.Per/time.Microsecond)
-	c := limit.Call{
-		Op: limit.OpDraw, Key: adversaryKey, Node: fmt.Sprint(f.name, f.names), Seq: f.seq, Stay: true,
+	c := cluster.Call{
+		Op: cluster.OpDraw, Key: adversaryKey, Node: fmt.Sprint(f.name, f.names), Seq: f.seq, Stay: true,
 		Tiers:    []limit.Terms{{Kind: limit.KindBucket, Size: b.Burst, Num: num / gcd(num, den), Den: den / gcd(num, den), Start: b.Burst}},
 		Received: f.received, Returned: f.returned, Hold: f.hold,
 		Ask: w.r.Int64N(b.Burst + 1), Lease: 2 * fiendLease,
@@ -219,15 +220,15 @@ func (f *fiend) giveUp(seq int64) {
 	}
 }
 
-func (w *arena) execute(c *limit.Call) {
-	w.book.Do(context.Background(), []*limit.Call{c})
+func (w *arena) execute(c *cluster.Call) {
+	w.book.Do(context.Background(), []*cluster.Call{c})
 	if c.Err == nil && c.Reply.Granted > 0 {
 		w.recent = append(w.recent, executed{at: time.Time{}.Add(w.now), granted: c.Reply.Granted})
 	}
 }
 
 // heard takes a grant in hand, unless the call was given up.
-func (w *arena) heard(f *fiend, seq int64, sent time.Duration, c *limit.Call) {
+func (w *arena) heard(f *fiend, seq int64, sent time.Duration, c *cluster.Call) {
 	if f.calling != seq {
 		return
 	}

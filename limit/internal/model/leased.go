@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"liveroom/limit"
+	"liveroom/limit/cluster"
 )
 
 // leased is the engine under test: a Gate with a Cluster, as a server has it.
 type leased struct {
 	gate    *limit.Gate
-	cluster *limit.Cluster
+	cluster *cluster.Cluster
 	node    *Node
 
 	mu       sync.Mutex
@@ -23,7 +24,7 @@ type leased struct {
 
 func newLeased(n *Node, rules *limit.Rules) *leased {
 	q := &leased{gate: limit.NewGate(rules, n.now), node: n, subjects: map[int]*limit.Subject{}}
-	cluster, err := limit.NewCluster(limit.ClusterConfig{
+	cluster, err := cluster.New(cluster.Config{
 		Store: &store{link: n.link, servers: n.world.servers},
 		Node:  n.name(),
 		Peers: peers{n},

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"liveroom/limit"
+	"liveroom/limit/cluster"
 )
 
 // Wire is how a node's connections to the store behave. The zero value is a
@@ -69,9 +69,9 @@ func (w *Wire) oneWay(r *rand.Rand) time.Duration {
 
 // reply is what a server answers to one pipeline.
 type reply struct {
-	calls   []limit.Call // as executed
-	life    string       // of a beat
-	granted int64        // of the ways that are not ours
+	calls   []cluster.Call // as executed
+	life    string         // of a beat
+	granted int64          // of the ways that are not ours
 	err     error
 }
 

@@ -4,13 +4,13 @@ import (
 	"context"
 	"time"
 
-	"liveroom/limit"
+	"liveroom/limit/cluster"
 )
 
 // peers is what a node knows of the others over NATS.
 type peers struct{ node *Node }
 
-var _ limit.Peers = peers{}
+var _ cluster.Peers = peers{}
 
 // Presence: a silent node counts for this long, and a node that hears nothing
 // of itself for that long knows that it is cut off.
@@ -47,17 +47,17 @@ func (p peers) Recall(ctx context.Context, node, key string) error {
 	time.Sleep(hop)
 	n := p.node.world.byName(node)
 	if n == nil {
-		return limit.ErrNoNode
+		return cluster.ErrNoNode
 	}
 	n.mu.Lock()
 	state, since, resumed := n.state, n.since, n.resumed
 	n.mu.Unlock()
 	switch state {
 	case nodeLeft:
-		return limit.ErrNoNode
+		return cluster.ErrNoNode
 	case nodeDead:
 		if time.Since(since) >= presenceGone {
-			return limit.ErrNoNode
+			return cluster.ErrNoNode
 		}
 		<-ctx.Done()
 		return ctx.Err()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"liveroom/limit"
+	"liveroom/limit/cluster"
 )
 
 // Random draws a scenario: a bound, nodes, rooms, a load and what befalls them.
@@ -99,7 +100,7 @@ func (b Bound) minted(step time.Duration) int64 {
 	switch {
 	case step <= 0:
 		return 0
-	case step <= limit.Tolerance:
+	case step <= cluster.Tolerance:
 		return (b.inflow(step, 1<<62) + int64(b.Per) - 1) / int64(b.Per)
 	}
 	return b.Burst

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"liveroom/limit"
+	"liveroom/limit/cluster"
 	"liveroom/limit/internal/ledger"
 )
 
@@ -58,12 +58,12 @@ func newServer(name string) *server {
 }
 
 // execute runs a pipeline's calls and returns them with their replies.
-func (s *server) execute(calls []limit.Call) reply {
+func (s *server) execute(calls []cluster.Call) reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts.Pipelines++
 	done := slices.Clone(calls)
-	pointers := make([]*limit.Call, len(done))
+	pointers := make([]*cluster.Call, len(done))
 	for i := range done {
 		pointers[i] = &done[i]
 	}
@@ -77,7 +77,7 @@ func (s *server) execute(calls []limit.Call) reply {
 	return reply{calls: done}
 }
 
-func (s *server) noteLocked(c *limit.Call) {
+func (s *server) noteLocked(c *cluster.Call) {
 	s.counts.ByOp[c.Op.String()]++
 	s.perKey[c.Key]++
 	if c.Debt > 0 {
@@ -91,7 +91,7 @@ func (s *server) noteLocked(c *limit.Call) {
 		s.recent = s.recent[1:]
 	}
 	granted := c.Reply.Granted
-	if c.Op == limit.OpClaim && c.Reply.Owner == c.Node {
+	if c.Op == cluster.OpClaim && c.Reply.Owner == c.Node {
 		granted = max(c.Reply.Left, 0) // all of it
 	}
 	if granted > 0 {
@@ -161,7 +161,7 @@ type store struct {
 	servers []*server
 }
 
-var _ limit.Store = (*store)(nil)
+var _ cluster.Store = (*store)(nil)
 
 // Shard hashes a key's tag, as Redis Cluster does, to one of the servers.
 func (s *store) Shard(key string) string {
@@ -191,8 +191,8 @@ func (s *store) server(name string) *server {
 }
 
 // Do sends copies, so that what the server does later touches nothing here.
-func (s *store) Do(ctx context.Context, calls []*limit.Call) {
-	sent := make([]limit.Call, len(calls))
+func (s *store) Do(ctx context.Context, calls []*cluster.Call) {
+	sent := make([]cluster.Call, len(calls))
 	for i, c := range calls {
 		sent[i] = *c
 	}
