@@ -5,6 +5,20 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"time"
+)
+
+// The ranges of a Limit.
+const (
+	maxRate  = 1_000_000_000
+	minPer   = Duration(time.Millisecond)
+	maxPer   = Duration(366 * 24 * time.Hour)
+	maxBurst = 1_000_000_000_000
+	maxTimes = 1000
+	// maxNum keeps a reach of a second at least.
+	maxNum = maxSpanUnits / int64(time.Second)
+	// maxSlots bounds what one subject keeps for a concurrency rule.
+	maxSlots = 1000
 )
 
 // compileRule checks one rule and compiles it as far as it is right.
@@ -149,6 +163,93 @@ func (r *rule) compileCluster(at func(string) string, faults *Faults) {
 	if r.spec.Cluster && r.scope == ScopeConn {
 		faults.add(at("cluster"), "a connection is on one node; this scope has no form over all")
 	}
+}
+
+// compileMeter checks the numbers by the algorithm and fills in their defaults.
+func (r *rule) compileMeter(path string, times []int64, faults *Faults) {
+	at := func(key string) string { return join(path, key) }
+	spec := r.spec
+	if spec.Algorithm == "" {
+		spec.Algorithm = tokenBucketName
+	}
+	a, ok := algorithmOf(spec.Algorithm)
+	if !ok {
+		faults.add(at("algorithm"), "want one of %v, have %q", algorithmNames(), spec.Algorithm)
+	}
+	if spec.Initial != nil && (spec.Algorithm != tokenBucketName || *spec.Initial < 0 || *spec.Initial > maxBurst) {
+		faults.add(at("initial"), "want 0 to %d, for a token bucket, have %d", int64(maxBurst), *spec.Initial)
+	}
+	if len(spec.Tiers) > 0 && spec.Algorithm != tokenBucketName {
+		faults.add(at("tiers"), "only a token bucket has tiers")
+	}
+	if spec.Degrade != nil {
+		second := *spec.Degrade
+		m := compileLimit(&second, at("degrade"), times, faults)
+		r.second, spec.Degrade = &m, &second
+	}
+	r.meter = a.compile(r, path, times, faults)
+}
+
+// multipliers returns, by class of role, how many times the limit it has.
+func (r *rule) multipliers(at func(string) string, classes []string, faults *Faults) []int64 {
+	times := make([]int64, len(classes))
+	for i := range times {
+		times[i] = 1
+	}
+	for _, role := range sortedKeys(r.spec.Multiply) {
+		n := r.spec.Multiply[role]
+		if n < 1 || n > maxTimes {
+			faults.add(at("multiply."+role), "want 1 to %d, have %d", maxTimes, n)
+			continue
+		}
+		if i := slices.Index(classes, role); i >= 0 {
+			times[i] = n
+		}
+	}
+	return times
+}
+
+// checkLimit checks the ranges of a limit and fills in its default.
+func checkLimit(l *Limit, path string, faults *Faults) bool {
+	before := len(*faults)
+	if l.Per == 0 {
+		l.Per = Duration(time.Second)
+	}
+	if l.Rate < 0 || l.Rate > maxRate {
+		faults.add(join(path, "rate"), "want 0 to %d, have %d", maxRate, l.Rate)
+	}
+	if l.Per < minPer || l.Per > maxPer {
+		faults.add(join(path, "per"), "want %s to %s, have %s", minPer, maxPer, l.Per)
+	}
+	if l.Burst < 1 || l.Burst > maxBurst {
+		faults.add(join(path, "burst"), "want 1 to %d, have %d", int64(maxBurst), l.Burst)
+	}
+	return len(*faults) == before
+}
+
+// compileLimit checks a token bucket's limit and compiles it.
+func compileLimit(l *Limit, path string, times []int64, faults *Faults) rate {
+	if !checkLimit(l, path, faults) {
+		return rate{unitShares: newShares(1, 1, times[:0])}
+	}
+	m, ok := newRate(l.Rate, time.Duration(l.Per), l.Burst, times)
+	if !ok || m.num > maxNum {
+		faults.add(join(path, "burst"), "%d per %s with burst %d and these multipliers cannot be counted exactly in 64 bits; take a rounder rate, a shorter per or a smaller burst", l.Rate, l.Per, l.Burst)
+	}
+	return m
+}
+
+// leastBurst returns the smallest burst the rule can have, in tokens.
+func (r *rule) leastBurst() int64 {
+	if r.tiers == nil {
+		s := r.meter.shares(nil)
+		return s.size / max(s.whole, 1)
+	}
+	least := int64(maxBurst)
+	for _, t := range *r.tiers {
+		least = min(least, t.rate.size/max(t.rate.whole, 1))
+	}
+	return least
 }
 
 func sortedKeys(m map[string]int64) []string { return slices.Sorted(maps.Keys(m)) }

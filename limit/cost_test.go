@@ -11,7 +11,7 @@ import (
 // admitted or refused, nor does the release of what it took.
 func TestNoAlgorithmAllocates(t *testing.T) {
 	rules := map[string]string{"tiers": "tiers: [{below: 10, rate: 3, burst: 4}, {rate: 2, burst: 3}]"}
-	for _, name := range algorithmNames {
+	for _, name := range algorithmNames() {
 		rules[name] = "algorithm: " + name + ", rate: 3, burst: 3"
 	}
 	rules[concurrencyName] = "algorithm: " + concurrencyName + ", burst: 3, per: 1m"

@@ -20,6 +20,30 @@ const (
 
 var _ meter = (*fixedWindow)(nil)
 
+func compileFixedWindow(r *rule, path string, times []int64, faults *Faults) meter {
+	m := r.compileWindow(path, times, faults)
+	return &m
+}
+
+// compileWindow takes rate tokens per window of per.
+func (r *rule) compileWindow(path string, times []int64, faults *Faults) fixedWindow {
+	l := &r.spec.Limit
+	if l.Burst != 0 && l.Burst != l.Rate {
+		faults.add(join(path, "burst"), "a window grants its rate; leave burst out, have %d", l.Burst)
+	}
+	if l.Rate == 0 {
+		faults.add(join(path, "rate"), "want 1 or more")
+	}
+	l.Burst = max(l.Rate, 1)
+	checkLimit(l, path, faults)
+	whole, ok := commonMultiple(times)
+	if !ok || l.Burst > maxUnits/whole {
+		faults.add(join(path, "multiply"), "these multipliers cannot be counted exactly in 64 bits")
+		whole, times = 1, []int64{1}
+	}
+	return fixedWindow{unitShares: newShares(l.Burst, whole, times), length: max(int64(l.Per), 1)}
+}
+
 func (m *fixedWindow) width() int                 { return 2 }
 func (m *fixedWindow) reach() int64               { return maxSpanUnits }
 func (m *fixedWindow) shares([]int64) *unitShares { return &m.unitShares }

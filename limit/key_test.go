@@ -61,7 +61,7 @@ func TestSharedKeys(t *testing.T) {
 
 // Every algorithm has a form over all nodes or is refused when it is loaded.
 func TestEveryAlgorithmIsShared(t *testing.T) {
-	for _, name := range algorithmNames {
+	for _, name := range algorithmNames() {
 		for _, action := range []string{"danmaku", "join"} {
 			spec := Spec{Rules: []Rule{{Name: "r", Action: StringList{action}, Scope: "room", Algorithm: name, Cluster: true, Limit: Limit{Rate: 10, Per: Duration(time.Second), Burst: 10}}}}
 			switch name {

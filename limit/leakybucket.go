@@ -10,6 +10,14 @@ type leaky struct{ rate }
 
 var _ meter = (*leaky)(nil)
 
+func compileQueue(r *rule, path string, times []int64, faults *Faults) meter {
+	if r.spec.Rate == 0 {
+		faults.add(join(path, "rate"), "a leaky bucket needs a rate of 1 or more")
+	}
+	r.queue = &leaky{compileLimit(&r.spec.Limit, path, times, faults)}
+	return r.queue
+}
+
 // delay returns how long what is taken now has to wait for what was before it.
 func (m *leaky) delay(c []int64, at int64) time.Duration {
 	ahead := c[0] - m.num*at

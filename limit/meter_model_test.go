@@ -97,7 +97,7 @@ func (g *refSlots) release(i int) {
 
 // drawMeter draws an algorithm, and the same by the book as of now.
 func drawMeter(t *rapid.T, now Instant) (*rule, refMeter) {
-	name := rapid.SampledFrom(algorithmNames).Draw(t, "algorithm")
+	name := rapid.SampledFrom(algorithmNames()).Draw(t, "algorithm")
 	per := rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, 7 * time.Second, time.Hour}).Draw(t, "per")
 	quota := rapid.SampledFrom([]int64{1, 2, 3, 10, 60}).Draw(t, "quota")
 	times := rapid.SampledFrom([]int64{1, 3, 5}).Draw(t, "times")
@@ -261,8 +261,8 @@ func TestChangingTheAlgorithmKeepsTheLevel(t *testing.T) {
 		version++
 		return mustCompile(t, fmt.Sprintf(text, version, name, n))
 	}
-	for _, from := range algorithmNames {
-		for _, to := range algorithmNames {
+	for _, from := range algorithmNames() {
+		for _, to := range algorithmNames() {
 			g := NewGate(load(from), atZero)
 			user := &Subject{Scope: ScopeUser}
 			for range 7 {

@@ -211,23 +211,6 @@ func (o *Own) SetTier(now Instant, to int) {
 	c[askedCell] = settled
 }
 
-// setLevel brings a bucket's cells to a level, at most the size; those of a window are only ever lowered.
-func setLevel(m meter, c []int64, at, level int64) {
-	switch m := m.(type) {
-	case *tiered:
-		setLevel(m.rate(c), c, at, level)
-	case *leaky:
-		setLevel(&m.rate, c, at, level)
-	case *rate:
-		m.hold(c, min(level, m.size))
-		m.back(c, at)
-	default:
-		if above := m.level(c, at) - level; above > 0 {
-			m.take(c, at, above)
-		}
-	}
-}
-
 // refuse turns the grant into a refusal for a while.
 func (g *Grant) refuse(wait time.Duration) { g.Verdict, g.Cost, g.Wait = Reject, 0, wait }
 

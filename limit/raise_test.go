@@ -23,7 +23,7 @@ func limitOf(algorithm string, n, version int64) string {
 // a lowered one nothing that was not left. Levels are the new limit less what
 // was used, for every algorithm.
 func TestRaisingAnExhaustedLimitAdmitsMore(t *testing.T) {
-	for _, algorithm := range algorithmNames {
+	for _, algorithm := range algorithmNames() {
 		rapid.Check(t, func(r *rapid.T) {
 			now := Instant(30 * time.Minute)
 			most := rapid.Int64Range(1, 20).Draw(r, "limit")

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -29,6 +30,16 @@ const (
 )
 
 var _ meter = (*slidingLog)(nil)
+
+func compileSlidingLog(r *rule, path string, times []int64, faults *Faults) meter {
+	w := r.compileWindow(path, times, faults)
+	places := w.size / slices.Min(w.unit)
+	if places > maxPlaces {
+		faults.add(join(path, "rate"), "a log remembers at most %d grants, have %d with the multipliers; take sliding_window", maxPlaces, places)
+		places = 1
+	}
+	return &slidingLog{unitShares: w.unitShares, length: w.length, places: places}
+}
 
 func (m *slidingLog) width() int                 { return ringCell + 2*int(m.places) }
 func (m *slidingLog) reach() int64               { return maxSpanUnits }

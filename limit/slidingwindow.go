@@ -17,6 +17,10 @@ const pastCell = 2
 
 var _ meter = (*slidingWindow)(nil)
 
+func compileSlidingWindow(r *rule, path string, times []int64, faults *Faults) meter {
+	return &slidingWindow{r.compileWindow(path, times, faults)}
+}
+
 func (m *slidingWindow) width() int { return 3 }
 
 func (m *slidingWindow) start(c []int64, epoch Instant) {

@@ -3,6 +3,7 @@ package limit
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -35,6 +36,32 @@ const (
 
 var _ meter = (*tiered)(nil)
 
+func (r *rule) compileTiers(path string, times []int64, faults *Faults) meter {
+	at := func(key string) string { return join(path, key) }
+	if r.spec.Limit != (Limit{}) {
+		faults.add(at("rate"), "a rule has either rate, per and burst, or tiers")
+	}
+	specs := slices.Clone(r.spec.Tiers)
+	r.spec.Tiers = specs
+	m := make(tiered, len(specs))
+	for i := range specs {
+		here := at(fmt.Sprintf("tiers[%d]", i))
+		last := i == len(specs)-1
+		switch below := specs[i].Below; {
+		case last && below != 0:
+			faults.add(here+".below", "the last tier has no upper bound, have %d", below)
+		case !last && below < 10:
+			faults.add(here+".below", "want 10 or more, have %d", below)
+		case i > 0 && !last && below <= specs[i-1].Below:
+			faults.add(here+".below", "want more than the tier before, have %d", below)
+		}
+		m[i] = tier{below: specs[i].Below, rate: compileLimit(&specs[i].Limit, here, times, faults)}
+		m[i].rate.begin(r.spec.Initial)
+	}
+	r.tiers = &m
+	return &m
+}
+
 // rate returns the numbers in force.
 func (m *tiered) rate(c []int64) *rate { return &(*m)[max(c[tierCell], 0)].rate }
 
@@ -45,6 +72,8 @@ func (m *tiered) wait(c []int64, at, need int64) time.Duration { return m.rate(c
 func (m *tiered) take(c []int64, at, units int64)              { m.rate(c).take(c, at, units) }
 func (m *tiered) hold(c []int64, level int64)                  { m.rate(c).hold(c, level) }
 func (m *tiered) full(c []int64, at int64) bool                { return m.rate(c).full(c, at) }
+
+func (m *tiered) set(c []int64, at, level int64) { m.rate(c).set(c, at, level) }
 
 func (m *tiered) reach() int64 {
 	least := (*m)[0].rate.span
@@ -136,13 +165,6 @@ func (m *tiered) change(c []int64, to, at int64) {
 	now := m.rate(c)
 	now.hold(c, levelAfter(&now.unitShares, &from.unitShares, level))
 	now.back(c, at)
-}
-
-// back moves the cell from an epoch at nanoseconds later to the present one.
-func (r *rate) back(c []int64, at int64) {
-	if c[0] != longFull {
-		c[0] += r.num * at
-	}
 }
 
 func (m *tiered) terms(of *rule, path string, faults *Faults) []Terms {

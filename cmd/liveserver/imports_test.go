@@ -18,6 +18,7 @@ var edges = map[string]struct {
 }{
 	"liveroom/protocol":       {nil, "protocol is a leaf: the vocabulary must be usable by every package, and by a client, without the server"},
 	"liveroom/limit":          {nil, "limit is a leaf: it is a library of its own, and knows nothing of rooms"},
+	"liveroom/limit/cluster":  {[]string{"liveroom/limit"}, "who may spend what of a shared quota is decided behind the engine's interface, which knows nothing of it"},
 	"liveroom/room":           {[]string{"liveroom/protocol", "liveroom/limit", "liveroom/room/audience", "liveroom/internal/admit"}, "a room knows neither sockets nor NATS: both are handed to it as interfaces, so that it can be tested alone"},
 	"liveroom/room/audience":  {[]string{"liveroom/protocol", "liveroom/limit"}, "what is shown knows nothing of who was admitted and why"},
 	"liveroom/conn/frame":     {[]string{"liveroom/protocol"}, "frames are read and written without a session, so that they can be held to another reader of them"},

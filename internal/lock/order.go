@@ -13,9 +13,8 @@ type (
 	Life      struct{} // room: how many goroutines a hub has
 	Table     struct{} // limit: subjects by key
 	Subject   struct{} // limit: buckets; several in one decision, in the order of their scopes
-	Cluster   struct{} // limit: what is shared of all subjects
-	Slot      struct{} // limit: a slot of a concurrency rule over nodes
-	Lane      struct{} // limit: what waits for a shard of the store
+	Cluster   struct{} // limit/cluster: what is shared of all subjects
+	Lane      struct{} // limit/cluster: what waits for a shard of the store
 	Shard     struct{} // internal/preview: what was observed lately
 	Recorder  struct{} // internal/preview: the names that shards share
 	Session   struct{} // conn: a socket, held over its own non-blocking write(2)

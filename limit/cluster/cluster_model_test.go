@@ -65,10 +65,10 @@ var modelSets = []string{
 type clusterModel struct {
 	*town
 	version int64
-	mu   sync.Mutex
-	held sync.WaitGroup // slots
-	room []taken
-	user []taken
+	mu      sync.Mutex
+	held    sync.WaitGroup // slots
+	room    []taken
+	user    []taken
 
 	worse limit.Instant // when the store last answered nothing
 	out   bool          // it did so again within a second: to a node that may be an outage, in which each admits its part
