@@ -2,6 +2,7 @@ package limit
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -173,4 +174,16 @@ func defaultRules(rules []*rule, classes []string) []*rule {
 		}
 	}
 	return added
+}
+
+//go:embed default.yaml
+var defaultText []byte
+
+// Default returns the rules that ship, a copy of its own for each caller.
+func Default() *Spec {
+	spec, err := Parse(defaultText)
+	if err != nil {
+		panic("limit: default.yaml: " + err.Error())
+	}
+	return spec
 }

@@ -189,15 +189,6 @@ func (s Scope) brings() Action {
 	return Join
 }
 
-// enterLocked counts in what a decision admitted. The subjects are locked.
-func enterLocked(a Action, subjects []*Subject) {
-	for _, s := range subjects {
-		if s.Scope.brings() == a {
-			s.here++
-		}
-	}
-}
-
 // exitLocked counts one out.
 func (s *Subject) exitLocked(a Action) {
 	if s.Scope.brings() == a && s.here > 0 {

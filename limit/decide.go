@@ -103,6 +103,15 @@ func unlock(subjects []*Subject) {
 	}
 }
 
+// enterLocked counts in what a decision admitted. The subjects are locked.
+func enterLocked(a Action, subjects []*Subject) {
+	for _, s := range subjects {
+		if s.Scope.brings() == a {
+			s.here++
+		}
+	}
+}
+
 // decidePlain is trial for the usual case: plain rules alone, which refuse or
 // allow and look at nothing in the request. It saves a third of the time.
 func (gen *generation) decidePlain(l *lists, now Instant, class uint8, subjects []*Subject, scopes uint16, d *Decision) {
@@ -150,4 +159,43 @@ func less(a, b, c, d int64) bool {
 	hi, lo := bits.Mul64(uint64(a), uint64(d))
 	hi2, lo2 := bits.Mul64(uint64(c), uint64(b))
 	return hi < hi2 || hi == hi2 && lo < lo2
+}
+
+// lists returns the rules asked for q. A route without rules of its own is
+// asked by the rules for api as a whole.
+func (r *Rules) lists(q *Request) *lists {
+	if q.Route != "" && q.Action == API {
+		if own, ok := r.routes[q.Route]; ok {
+			return own
+		}
+	}
+	return r.actions[q.Action]
+}
+
+// class returns the class of a role.
+func (r *Rules) class(role string) uint8 {
+	for i, name := range r.classes {
+		if name == role {
+			return uint8(i)
+		}
+	}
+	return 0
+}
+
+// group returns the bounds of the rank that applies, in which those rules
+// count that match.
+func (l *list) group(class uint8, room string) (from, to int) {
+	if !l.grouped {
+		return 0, len(l.rules)
+	}
+	for i, r := range l.rules {
+		if r.matches(class, room) {
+			end := i + 1
+			for end < len(l.rules) && l.rules[end].rank == r.rank {
+				end++
+			}
+			return i, end
+		}
+	}
+	return 0, 0
 }

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"errors"
+	"math/rand/v2"
 	"net/netip"
 	"time"
 )
@@ -69,4 +70,37 @@ func (d Decision) Err() error {
 		return ErrNegativeCost
 	}
 	return nil
+}
+
+// unjudged is the least wait told when a store is away.
+const unjudged = time.Second
+
+// Told is the wait that a client is told of a rejection: RetryAfter with jitter,
+// a second at least of one that is Unavailable, Never when no wait helps.
+func (d Decision) Told() time.Duration {
+	switch {
+	case d.RetryAfter == Never:
+		return Never
+	case d.Unavailable:
+		return Jitter(max(d.RetryAfter, unjudged))
+	}
+	return Jitter(d.RetryAfter)
+}
+
+// The jitter's share of the wait, and its bounds.
+const (
+	jitterShare = 8
+	minJitter   = 50 * time.Millisecond
+	maxJitter   = 2 * time.Second
+)
+
+// Jitter returns what to tell a client in place of an exact wait: 1 ms more,
+// and a random part of an eighth of the wait, or of 50 ms or 2 s where that
+// eighth is less or more. So a thousand refused in the same instant do not
+// come back in one. Never stays Never.
+func Jitter(wait time.Duration) time.Duration {
+	if wait >= Never-maxJitter {
+		return Never
+	}
+	return wait + time.Millisecond + rand.N(min(max(wait/jitterShare, minJitter), maxJitter))
 }

@@ -6,13 +6,13 @@ import "time"
 // bucket, this node's part of it in an outage, and otherwise what is left as far as this node knows, for an outage to begin
 // from. Amounts are shares. The caller holds its lock, and has it from the Part's methods.
 type Own struct {
-	// Key names the bucket to all nodes.
+	// Key names the bucket to all nodes; fixed.
 	Key string
 	// Quota is what the rule grants, Floor how many tokens the Part leaves in the bucket.
 	Quota *Quota
 	Floor int64
 
-	subject  *Subject
+	subject  *Subject // fixed
 	rule     *rule
 	detached bool
 }
@@ -27,6 +27,9 @@ func (o *Own) LockSubject() {
 
 // UnlockSubject gives the lock back.
 func (o *Own) UnlockSubject() { o.subject.mu.Unlock() }
+
+// Renew puts the numbers of another in force, of the same subject and key.
+func (o *Own) Renew(next Own) { o.Quota, o.Floor, o.rule = next.Quota, next.Floor, next.rule }
 
 // Detach parts it from its subject for good: from then on its level is 0, and nothing changes it.
 func (o *Own) Detach() { o.detached = true }

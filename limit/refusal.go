@@ -12,21 +12,6 @@ import (
 // maxRetrySeconds is what Retry-After says where no wait helps.
 const maxRetrySeconds = 24 * 60 * 60
 
-// unjudged is the least wait told when a store is away.
-const unjudged = time.Second
-
-// Told is the wait that a client is told of a rejection: RetryAfter with jitter,
-// a second at least of one that is Unavailable, Never when no wait helps.
-func (d Decision) Told() time.Duration {
-	switch {
-	case d.RetryAfter == Never:
-		return Never
-	case d.Unavailable:
-		return Jitter(max(d.RetryAfter, unjudged))
-	}
-	return Jitter(d.RetryAfter)
-}
-
 // refusal is the body of a 429.
 type refusal struct {
 	Code       int    `json:"code"`

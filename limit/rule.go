@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 )
 
 // rule is a Rule compiled: immutable, shared by all subjects and goroutines.
@@ -97,5 +98,133 @@ func matchRoom(pattern, room string) bool {
 			return false
 		}
 		room, rest = room[i+len(part):], more
+	}
+}
+
+// answer is what one rule says.
+type answer struct {
+	outcome outcome
+	from    Source
+	away    bool  // refused because the store of shared quotas is away
+	cost    int64 // tokens to spend
+	unit    int64 // units that each of them costs
+	left    int64 // units above the floor after that
+	wait    time.Duration
+}
+
+// keep makes a copy field by field: one in wider steps would wait for the bytes just written.
+func (a *answer) keep(b *answer) {
+	a.outcome, a.from, a.away, a.cost, a.unit, a.left, a.wait = b.outcome, b.from, b.away, b.cost, b.unit, b.left, b.wait
+}
+
+// ask writes into a what the rule says to a request at that time, and changes
+// no level. (An answer returned by value would cost more than the bucket.)
+func (r *rule) ask(c []int64, at int64, class uint8, q *Request, a *answer) {
+	if r.plain {
+		r.main.one(c[0], at, class, a)
+		return
+	}
+	if r.spares && r.exempts(class, q) {
+		*a = answer{outcome: outcomeExempt}
+		return
+	}
+	if r.tiers != nil {
+		r.tiers.adapt(c, int64(q.Audience), at)
+	}
+	cost, floor := r.cost(q), r.floor[q.Action]
+	a.away = false
+	grant(r.meter, c, at, cost, floor, class, r.fold, a)
+	r.finish(c, at, cost, class, a)
+}
+
+// finish turns to the degrade bucket after a refusal, and hides what a rule in
+// shadow would do.
+func (r *rule) finish(c []int64, at, cost int64, class uint8, a *answer) {
+	if a.outcome == outcomeReject && r.second != nil {
+		wait := a.wait
+		grant(r.second, c[r.meter.width():], at, cost, 0, class, false, a)
+		if a.outcome == outcomeAllow {
+			a.outcome, a.away = outcomeDegrade, false
+		}
+		a.wait = min(a.wait, wait)
+	}
+	if r.shadow {
+		a.outcome = a.outcome.shadow()
+	}
+}
+
+// grant grants all of the cost above the floor or nothing, or, when it folds,
+// as much of it as there is.
+func grant(m meter, c []int64, at, cost, floor int64, class uint8, fold bool, a *answer) {
+	s := m.shares(c)
+	unit, reserve := s.unit[class], floor*s.whole
+	level := m.level(c, at) - reserve
+	a.outcome, a.cost, a.unit, a.left, a.wait = outcomeAllow, cost, unit, 0, 0
+	switch {
+	case fold:
+		if a.cost = min(cost, max(level, 0)/unit); a.cost < cost {
+			a.outcome = outcomeDegrade
+		}
+	case cost > s.most[class] || cost*unit > s.size-reserve:
+		a.outcome, a.cost, a.wait = outcomeReject, 0, Never
+		return
+	case cost > 0 && cost*unit > level:
+		a.outcome, a.cost, a.wait = outcomeReject, 0, m.wait(c, at, cost*unit+reserve)
+		return
+	}
+	a.left = max(level-a.cost*unit, 0)
+}
+
+// spend takes what an answer grants, from the bucket that granted it.
+func (r *rule) spend(c []int64, at int64, a *answer) {
+	units := a.cost * a.unit
+	switch {
+	case units == 0:
+	case !r.fold && (a.outcome == outcomeDegrade || a.outcome == outcomeShadowDegrade):
+		r.second.take(c[r.meter.width():], at, units)
+	default:
+		r.meter.take(c, at, units)
+	}
+}
+
+// width is the number of the rule's cells: its meter's, then its second's.
+func (r *rule) width() int {
+	if r.second != nil {
+		return r.meter.width() + r.second.width()
+	}
+	return r.meter.width()
+}
+
+func (r *rule) reach() int64 {
+	if r.second != nil {
+		return min(r.meter.reach(), r.second.reach())
+	}
+	return r.meter.reach()
+}
+
+func (r *rule) start(c []int64, epoch Instant) {
+	r.meter.start(c, epoch)
+	if r.second != nil {
+		r.second.start(c[r.meter.width():], epoch)
+	}
+}
+
+func (r *rule) full(c []int64, at int64) bool {
+	return r.meter.full(c, at) && (r.second == nil || r.second.full(c[r.meter.width():], at))
+}
+
+func (r *rule) shift(c []int64, ahead uint64) {
+	r.meter.shift(c, ahead)
+	if r.second != nil {
+		r.second.shift(c[r.meter.width():], ahead)
+	}
+}
+
+// takeOver fills started cells, whose epoch lies at of the old ones, with the
+// levels of the rule of the same name in the set before.
+func (r *rule) takeOver(c []int64, was *rule, old []int64, at int64) {
+	takeOver(r.meter, c, was.meter, old, at)
+	if r.second != nil && was.second != nil {
+		takeOver(r.second, c[r.meter.width():], was.second, old[was.meter.width():], at)
 	}
 }

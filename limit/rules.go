@@ -49,24 +49,6 @@ type list struct {
 	grouped bool
 }
 
-// group returns the bounds of the rank that applies, in which those rules
-// count that match.
-func (l *list) group(class uint8, room string) (from, to int) {
-	if !l.grouped {
-		return 0, len(l.rules)
-	}
-	for i, r := range l.rules {
-		if r.matches(class, room) {
-			end := i + 1
-			for end < len(l.rules) && l.rules[end].rank == r.rank {
-				end++
-			}
-			return i, end
-		}
-	}
-	return 0, 0
-}
-
 // Version returns the set's version.
 func (r *Rules) Version() int64 { return r.version }
 
@@ -125,25 +107,4 @@ func (r *Rules) Names() map[string]bool {
 		names[name] = true
 	}
 	return names
-}
-
-// class returns the class of a role.
-func (r *Rules) class(role string) uint8 {
-	for i, name := range r.classes {
-		if name == role {
-			return uint8(i)
-		}
-	}
-	return 0
-}
-
-// lists returns the rules asked for q. A route without rules of its own is
-// asked by the rules for api as a whole.
-func (r *Rules) lists(q *Request) *lists {
-	if q.Route != "" && q.Action == API {
-		if own, ok := r.routes[q.Route]; ok {
-			return own
-		}
-	}
-	return r.actions[q.Action]
 }

@@ -214,7 +214,10 @@ func (p *lease) await(need, least int64) <-chan struct{} {
 }
 
 // Follow implements [limit.Part]: what the rule refused for may be raised.
-func (p *lease) Follow(own limit.Own) { p.Own, p.dry = own, dry{} }
+func (p *lease) Follow(own limit.Own) {
+	p.Renew(own)
+	p.dry = dry{}
+}
 
 // Rest implements [limit.Part].
 func (p *lease) Rest(now limit.Instant) bool {

@@ -138,7 +138,7 @@ func (p *slots) Release(taken, now limit.Instant) {
 }
 
 // Follow implements [limit.Part].
-func (p *slots) Follow(own limit.Own) { p.Own = own }
+func (p *slots) Follow(own limit.Own) { p.Renew(own) }
 
 // Rest implements [limit.Part].
 func (p *slots) Rest(now limit.Instant) bool {
