@@ -6,7 +6,7 @@ FLAGS    ?=
 FUZZTIME ?= 10s
 
 .DEFAULT_GOAL := build
-.PHONY: build run cluster load test check static gotest jstest bench model release chaos fuzz chromium promtool redis proxies systemd node clean
+.PHONY: build run cluster load test check static gotest jstest bench model release chaos wallet fuzz chromium promtool redis proxies systemd node clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/liveserver ./cmd/liveserver
@@ -65,6 +65,12 @@ model:
 CHAOS ?= 2m
 chaos: redis
 	$(GO) test -count=1 -timeout 60m -v -run '^(TestALedgerThatIsBadIsCaught|TestChaos)$$' ./cmd/liveserver -chaos $(CHAOS) -chaos-seed $(SEED)
+
+# A platform's wallet, three nodes, NATS and Redis as processes, of which wallet and nodes are killed and stopped while people give and the
+# wallet's answers get lost: money taken = gifts in the ledger. WALLET=10m for longer.
+WALLET ?= 2m
+wallet: redis
+	$(GO) test -count=1 -timeout 60m -v -run '^(TestBooksThatDisagreeAreCaught|TestWallet)$$' ./cmd/liveserver -wallet $(WALLET) -chaos-seed $(SEED)
 
 # Every fuzz target for $(FUZZTIME) each.
 fuzz:

@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"liveroom/protocol"
 )
 
 // directGet asks a stream for messages without a consumer (NATS ADR-31).
@@ -29,6 +31,7 @@ type record struct {
 	Data    []byte
 	Origin  uint64 // the sequence that it had before its stream was lost; 0: it is no restored one
 	Node    string // of a set of limits: where somebody decided it; "" when a node that did not say so wrote it
+	Paid    protocol.Payment
 }
 
 // The headers that carry [record.Origin] and [record.Node].
@@ -142,7 +145,7 @@ func storedRecord(m *nats.Msg) (record, error) {
 	}
 	// A message without a readable time is still the message.
 	t, _ := time.Parse(time.RFC3339Nano, m.Header.Get(jetstream.TimeStampHeaer))
-	return record{Subject: m.Header.Get(jetstream.SubjectHeader), Seq: seq, Time: t, Data: m.Data, Origin: originOf(m.Header), Node: m.Header.Get(nodeHeader)}, nil
+	return record{Subject: m.Header.Get(jetstream.SubjectHeader), Seq: seq, Time: t, Data: m.Data, Origin: originOf(m.Header), Node: m.Header.Get(nodeHeader), Paid: paymentOf(m.Header)}, nil
 }
 
 // storeContext bounds a wait for JetStream.

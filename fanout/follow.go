@@ -284,7 +284,7 @@ func (f *Fabric) leaderGet(ctx context.Context, stream string, req leaderGet) (r
 			if err != nil {
 				return record{}, false, fmt.Errorf("read %s: %w", stream, err)
 			}
-			r.Origin, r.Node = originOf(header), header.Get(nodeHeader)
+			r.Origin, r.Node, r.Paid = originOf(header), header.Get(nodeHeader), paymentOf(header)
 		}
 		return r, true, nil
 	case got.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:

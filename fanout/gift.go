@@ -18,8 +18,18 @@ import (
 // An error is ErrRefused (nothing was stored: not connected, ledger full) or ErrUnknown (no answer within
 // [Config.StoreTimeout] or ctx, or the same id is being stored this moment).
 func (f *Fabric) StoreGift(ctx context.Context, room, user, id string, event []byte) (protocol.Receipt, error) {
+	return f.StorePaidGift(ctx, room, user, id, event, protocol.Payment{})
+}
+
+// StorePaidGift is [Fabric.StoreGift] for a gift that the platform has reserved money for. Once [Fabric.EndAttempt] has ended the
+// attempt, it stores nothing and returns ErrRefused, however late it comes.
+func (f *Fabric) StorePaidGift(ctx context.Context, room, user, id string, event []byte, paid protocol.Payment) (protocol.Receipt, error) {
 	start := time.Now()
-	receipt, err := f.storeGift(ctx, room, giftID(room, user, id), event)
+	m := &nats.Msg{Subject: giftSubject(room), Data: event}
+	if paid.Attempt > 0 {
+		m.Header = paymentHeader(paid)
+	}
+	receipt, err := f.storeGift(ctx, m, giftID(room, user, id))
 	result := "stored"
 	switch {
 	case errors.Is(err, ErrUnknown):
@@ -35,7 +45,7 @@ func (f *Fabric) StoreGift(ctx context.Context, room, user, id string, event []b
 	return receipt, err
 }
 
-func (f *Fabric) storeGift(ctx context.Context, room, id string, event []byte) (protocol.Receipt, error) {
+func (f *Fabric) storeGift(ctx context.Context, m *nats.Msg, id string) (protocol.Receipt, error) {
 	if f.isClosed() {
 		return protocol.Receipt{}, fmt.Errorf("%w: %w", ErrRefused, ErrClosed)
 	}
@@ -47,7 +57,6 @@ func (f *Fabric) storeGift(ctx context.Context, room, id string, event []byte) (
 	}
 	ctx, cancel := f.storeContext(ctx)
 	defer cancel()
-	m := &nats.Msg{Subject: giftSubject(room), Data: event}
 	// No second attempt: "no responders" means that nobody took it, and the client is told so at once.
 	ack, err := f.js.PublishMsg(ctx, m, jetstream.WithMsgID(id), jetstream.WithExpectStream(giftStream), jetstream.WithRetryAttempts(0))
 	f.wrote(err)

@@ -20,7 +20,7 @@ func (f *Fabric) Gift(ctx context.Context, room string, seq uint64) (protocol.St
 	if len(got) == 0 || got[0].Seq != seq {
 		return protocol.StoredGift{}, ErrNotFound
 	}
-	return protocol.StoredGift{Seq: seq, Event: got[0].Data, Time: got[0].Time}, nil
+	return protocol.StoredGift{Seq: seq, Event: got[0].Data, Time: got[0].Time, Paid: got[0].Paid}, nil
 }
 
 // Gifts returns the room's gifts with Seq greater than after, oldest first, at most limit (1 to 1000, else an error).
@@ -51,7 +51,7 @@ func (f *Fabric) giftsFrom(ctx context.Context, room string, after, prev uint64,
 	}
 	gifts := make([]protocol.StoredGift, 0, len(got))
 	for _, r := range got {
-		gifts = append(gifts, protocol.StoredGift{Seq: r.Seq, Prev: prev, Event: r.Data, Time: r.Time})
+		gifts = append(gifts, protocol.StoredGift{Seq: r.Seq, Prev: prev, Event: r.Data, Time: r.Time, Paid: r.Paid})
 		prev = r.Seq
 	}
 	return gifts, nil

@@ -56,6 +56,7 @@ type roadName int
 
 const (
 	roadGift roadName = iota
+	roadIntent
 	roadRules
 	roadSettings
 	roadRevoke
@@ -93,6 +94,7 @@ func newRoads(node string) *roads {
 	}
 	r := &roads{room: own, began: time.Now(), soon: newWake(), all: []*road{
 		roadGift:     stored(giftPrefix),
+		roadIntent:   stored(intentPrefix),
 		roadRules:    {op: opPublish, class: rulesSubject, try: rulesSubject, proof: byAnswer},
 		roadSettings: stored("$KV." + settingsBucket + "."),
 		roadRevoke:   stored("$KV." + revokedBucket + "."),

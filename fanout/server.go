@@ -91,7 +91,7 @@ func startEmbedded(cfg Config, log *slog.Logger) (*embedded, error) {
 		DontListen:             true,
 		JetStream:              true,
 		StoreDir:               dir,
-		JetStreamMaxStore:      cfg.GiftBytes + likesBytes + likeLogBytes + settingsBytes + nodesBytes + clusterBytes + rulesBytes + auditBytes + revokedBytes,
+		JetStreamMaxStore:      cfg.GiftBytes + likesBytes + likeLogBytes + settingsBytes + nodesBytes + clusterBytes + rulesBytes + auditBytes + revokedBytes + intentBytes,
 		JetStreamMaxMemory:     cfg.RecentBytes + 1<<20,
 		SyncAlways:             true,
 		SyncInterval:           embeddedSync,

@@ -99,7 +99,7 @@ func (f *Fabric) streamConfigs() []jetstream.StreamConfig {
 			AllowMsgCounter: true, MaxMsgsPerSubject: 1, MaxBytes: likesBytes, MaxAge: f.cfg.LikesAge, Duplicates: likeWindow,
 			AllowDirect: true, PersistMode: likesMode,
 		},
-		settings, nodes, bucket(clusterBucket, 0, clusterBytes), revoked,
+		intents(), settings, nodes, bucket(clusterBucket, 0, clusterBytes), revoked,
 		{
 			Name: auditStream, Subjects: []string{auditPrefix + "*"}, Storage: jetstream.FileStorage,
 			MaxMsgsPerSubject: auditPerRoom, MaxBytes: auditBytes, MaxAge: auditAge, AllowDirect: true, DenyDelete: true,

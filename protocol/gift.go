@@ -14,6 +14,14 @@ type StoredGift struct {
 	Prev  uint64    // sequence of the room's gift before this one, 0 for its first
 	Event []byte    // as [AppendGift] made it, without mid, seq and prev
 	Time  time.Time // when the ledger stored it
+	Paid  Payment   // zero of one that nobody was asked to pay for
+}
+
+// Payment is what the ledger keeps of who paid for a gift. Viewers are not told.
+type Payment struct {
+	Attempt uint64 `json:"attempt"`           // under which the platform reserved it; 0: it was not asked
+	Charged int64  `json:"charged,omitempty"` // what it took, in the catalogue's unit; 0: the price
+	Ref     string `json:"ref,omitempty"`     // its own name for it
 }
 
 // Receipt is the ledger's answer to a gift.
@@ -57,6 +65,15 @@ func AppendStoredGift(dst []byte, g StoredGift) []byte {
 	dst = strconv.AppendUint(dst, g.Prev, 10)
 	dst = append(dst, ',')
 	return append(dst, bytes.TrimPrefix(g.Event, []byte(giftHead))...)
+}
+
+// AppendLedgerGift appends the event as the platform reads it in the ledger: what viewers see, and how it was paid.
+func AppendLedgerGift(dst []byte, g StoredGift) []byte {
+	dst = AppendStoredGift(dst, g)
+	if g.Paid.Attempt == 0 {
+		return dst
+	}
+	return append(appendJSON(append(dst[:len(dst)-1], `,"paid":`...), g.Paid), '}')
 }
 
 // ParseGift reads back what [AppendGift] wrote.

@@ -88,6 +88,22 @@ type Ledger interface {
 	Gift(ctx context.Context, room string, seq uint64) (protocol.StoredGift, error)
 }
 
+// Till has gifts paid for that sockets send.
+type Till interface {
+	// Sell stores the gift once the platform has taken the price, and otherwise nothing. Its errors are those of
+	// [Ledger].StoreGift, and a *[protocol.Error] that says why the platform refused.
+	Sell(ctx context.Context, s *Sale) (protocol.Receipt, error)
+}
+
+// Sale is a gift that somebody has to pay for.
+type Sale struct {
+	Room  string
+	ID    string // with room and user the gift's idempotency key
+	Gift  protocol.Gift
+	Price int64  // of one
+	Event []byte // as [protocol.AppendGift] made it
+}
+
 // Opening is what is stored of a room when its subscription begins; what comes later comes on the feed.
 type Opening struct {
 	Known    bool   // false: the store did not answer, and the feed gets likes and settings as soon as it does

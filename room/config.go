@@ -51,6 +51,8 @@ type Config struct {
 	AutoCreate bool
 	// GiftsBy says who pays for gifts. Default protocol.GiftsByBackend.
 	GiftsBy protocol.GiftAuthority
+	// Till has gifts paid for. Required where GiftsBy is protocol.GiftsByHook, and not asked elsewhere.
+	Till Till
 	// MaxRooms bounds the rooms of this node, idle ones included. Default 20,000.
 	MaxRooms int
 	// MaxUsers bounds the users of this node, those whose buckets are not full again included. Default 250,000.
@@ -129,6 +131,9 @@ func (c Config) Validate() error {
 	var faults []error
 	if c.Bus == nil {
 		faults = append(faults, errors.New("room: Bus: required"))
+	}
+	if c.GiftsBy == protocol.GiftsByHook && c.Till == nil {
+		faults = append(faults, errors.New("room: Till: required where GiftsBy is hook"))
 	}
 	if c.Gate == nil {
 		faults = append(faults, errors.New("room: Gate: required"))

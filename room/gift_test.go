@@ -1,6 +1,7 @@
 package room
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -183,7 +184,7 @@ func TestGiftThatMayNotWait(t *testing.T) {
 // TestWhoMayGive, by who pays: a back end always, since it has seen to that.
 func TestWhoMayGive(t *testing.T) {
 	by := func(who protocol.GiftAuthority) *world {
-		return newWorld(t, newMemoryBus(), func(c *Config) { c.GiftsBy = who })
+		return newWorld(t, newMemoryBus(), func(c *Config) { c.GiftsBy, c.Till = who, &till{} })
 	}
 	backend := by("")
 	for _, user := range []string{"ann", "guest-1"} {
@@ -199,6 +200,42 @@ func TestWhoMayGive(t *testing.T) {
 	wantCode(t, by(protocol.GiftsByHook).join("demo", "guest-1").give("g1", "rose", 1), protocol.Forbidden, protocol.ReasonForbidden)
 	for _, user := range []string{"ann", "guest-1"} {
 		wantCode(t, by(protocol.GiftsOpen).join("demo", user).give("g1", "rose", 1), protocol.OK, "")
+	}
+}
+
+// till answers in turn.
+type till struct {
+	answers []error
+	sales   []Sale
+}
+
+func (f *till) Sell(_ context.Context, s *Sale) (protocol.Receipt, error) {
+	f.sales = append(f.sales, *s)
+	err := f.answers[len(f.sales)-1]
+	return protocol.Receipt{Seq: 7, Duplicate: err == nil && len(f.sales) > 1}, err
+}
+
+// TestASocketsGiftIsSold: what the platform refuses had no effect, and what nobody knows is asked again under the same id.
+func TestASocketsGiftIsSold(t *testing.T) {
+	funds := &protocol.Error{Reason: protocol.ReasonFunds, Detail: "top up"}
+	f := &till{answers: []error{funds, fmt.Errorf("no answer"), ErrRefused, nil}}
+	w := newWorld(t, newMemoryBus(), func(c *Config) { c.GiftsBy, c.Till = protocol.GiftsByHook, f })
+	a := w.join("demo", "ann")
+	wantCode(t, a.give("g1", "rocket", 2), protocol.Unpaid, protocol.ReasonFunds)
+	for range 2 { // the second refusal says nothing about the first try
+		if e := a.give("g2", "rocket", 2); e.Reason != string(protocol.ReasonTryLater) || e.Outcome != "unknown" {
+			t.Errorf("told %+v", e)
+		}
+	}
+	wantCode(t, a.give("g2", "rocket", 2), protocol.OK, "")
+	if s := f.sales[3]; len(f.sales) != 4 || s.Room != "demo" || s.ID != "g2" || s.Price != 100 || s.Gift.User.ID != "ann" || s.Gift.Count != 2 || s.Gift.Combo != 2 {
+		t.Errorf("sold: %+v", f.sales)
+	}
+	if w.bus.stores != 0 {
+		t.Error("the ledger was asked past the till")
+	}
+	if err := (Config{GiftsBy: protocol.GiftsByHook, Bus: w.bus, Gate: gateOf(t, "")}).Validate(); err == nil {
+		t.Error("a hook without a till is taken")
 	}
 }
 

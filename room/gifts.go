@@ -13,7 +13,8 @@ type pendingGift struct {
 	event []byte
 	until limit.Instant // when the ledger forgets its id
 	ts    int64
-	tried bool // the ledger was asked before, so that a refusal now says nothing about then
+	tried bool  // the ledger was asked before, so that a refusal now says nothing about then
+	sale  *Sale // nil: nobody is asked for its price
 }
 
 // gift admits one gift and stores it.
@@ -37,7 +38,18 @@ func (r *Room) gift(ctx context.Context, now limit.Instant, p *policy, by *Speak
 		Combo: by.user.combine(by.place, now, comboWithin, req.Gift, req.Count),
 	}
 	e.gift = &pendingGift{event: protocol.AppendGift(nil, g), until: now.Add(giftRetry), ts: g.TS}
+	if r.hub.cfg.GiftsBy == protocol.GiftsByHook && by.socket() {
+		e.gift.sale = &Sale{Room: r.id, ID: req.ID, Gift: g, Price: kind.Price, Event: e.gift.event}
+	}
 	return r.store(ctx, by, req, e)
+}
+
+// put stores a gift, which somebody has paid for then.
+func (r *Room) put(ctx context.Context, by *Speaker, req *protocol.Request, g *pendingGift) (protocol.Receipt, error) {
+	if g.sale != nil {
+		return r.hub.cfg.Till.Sell(ctx, g.sale)
+	}
+	return r.hub.bus.StoreGift(ctx, r.id, by.who.User, req.ID, g.event)
 }
 
 // store hands an admitted gift to the ledger. It leaves e.gift in place when the outcome is unknown, so that the same id
@@ -45,7 +57,12 @@ func (r *Room) gift(ctx context.Context, now limit.Instant, p *policy, by *Speak
 func (r *Room) store(ctx context.Context, by *Speaker, req *protocol.Request, e *answer) protocol.Ack {
 	ctx, cancel := context.WithTimeout(ctx, r.hub.cfg.GiftTimeout)
 	defer cancel()
-	receipt, err := r.hub.bus.StoreGift(ctx, r.id, by.who.User, req.ID, e.gift.event)
+	receipt, err := r.put(ctx, by, req, e.gift)
+	if declined := (*protocol.Error)(nil); errors.As(err, &declined) {
+		e.gift = nil
+		by.user.takeBack(by.place, req.Gift, req.Count)
+		return protocol.Refuse(req.ID, declined)
+	}
 	if err != nil {
 		r.hub.troubled("gift is not stored", r.id, err)
 		if errors.Is(err, ErrRefused) && !e.gift.tried {

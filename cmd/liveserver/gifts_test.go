@@ -2,8 +2,12 @@ package main
 
 import (
 	"net/http"
+	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"liveroom/internal/hooktest"
 )
 
 // TestOnlyTheBackEndGives: with nothing said, a socket's gift is refused for that reason, the back end's is stored, and the log
@@ -30,5 +34,64 @@ func TestOnlyTheBackEndGives(t *testing.T) {
 	viewer.wait("the gift", func(e event) bool { return e.kind() == "gift" })
 	if chosen := startServer(t, "", "-gifts-authority", "backend"); strings.Contains(chosen.logs.String(), told) {
 		t.Errorf("told although somebody decided:\n%s", chosen.logs)
+	}
+}
+
+// TestThePlatformIsAsked: a socket's gift is stored with the platform's reference when it has taken the money, and refused in its
+// words when not; a platform that is away is named, and stops nobody else.
+func TestThePlatformIsAsked(t *testing.T) {
+	wallet := &hooktest.Wallet{Secret: walletSecret, Funds: 5}
+	if err := wallet.Open(filepath.Join(t.TempDir(), "wallet")); err != nil {
+		t.Fatal(err)
+	}
+	defer wallet.Close()
+	platform := httptest.NewServer(wallet)
+	defer platform.Close()
+	dir := t.TempDir()
+	s := startServer(t, dir, "-gifts-authority", "hook", "-hooks-secrets", walletSecret, "-hooks-gift-url", platform.URL+"/hooks")
+	ann := join(t, s.url, "demo", tokenFor(t, dir, "-sub", "ann"))
+	if by := ann.welcome.str("gift_authority"); by != "hook" {
+		t.Errorf("welcome: gifts by %q", by)
+	}
+	paid := ann.askAs("1", "gift", `,"gift":"rose","count":3`)
+	if paid.num("code") != http.StatusOK {
+		t.Fatalf("a gift that can be paid for: %v", paid)
+	}
+	ann.wait("the gift", func(e event) bool { return e.kind() == "gift" && e["paid"] == nil })
+	if again := ann.askAs("1", "gift", `,"gift":"rose","count":3`); again.num("seq") != paid.num("seq") {
+		t.Errorf("the same id again: %v", again)
+	}
+	for range 2 { // a refusal is remembered by nobody
+		if poor := ann.askAs("2", "gift", `,"gift":"rose","count":3`); poor.num("code") != http.StatusPaymentRequired || poor.str("reason") != "insufficient_funds" || !strings.HasSuffix(poor.str("msg"), ": please top up") {
+			t.Errorf("one that can't: %v", poor)
+		}
+	}
+	if e := join(t, s.url, "demo", "").ask("gift", `,"gift":"rose"`); e.num("code") != http.StatusForbidden || e.str("reason") != "forbidden" {
+		t.Errorf("a guest's: %v", e)
+	}
+	service := tokenFor(t, dir, "-sub", "shop", "-role", "service")
+	if got := s.call(t, http.MethodPost, "/rooms/demo/gifts", service, `{"user":{"id":"bob"},"id":"1","gift":"rose"}`); got.status != http.StatusOK {
+		t.Errorf("the back end's own: %v", got)
+	}
+	gifts, _ := s.call(t, http.MethodGet, "/rooms/demo/gifts", service, "").body["gifts"].([]any)
+	if len(gifts) != 2 || event(gifts[0].(map[string]any)).in("paid").str("ref") == "" || gifts[1].(map[string]any)["paid"] != nil {
+		t.Errorf("the ledger: %v", gifts)
+	}
+	await(t, "the confirmation", func() bool {
+		rows, wrong := wallet.Rows()
+		return len(rows) == 1 && rows[0].State == "confirmed" && int64(rows[0].Seq) == paid.num("seq") && len(wrong) == 0
+	})
+
+	platform.CloseClientConnections()
+	platform.Close()
+	await(t, "a platform that is known to be away", func() bool {
+		if e := ann.ask("gift", `,"gift":"rose"`); e.num("code") != http.StatusServiceUnavailable || e.str("outcome") != "refused" {
+			t.Errorf("without a platform: %v", e)
+		}
+		_, ready := s.askAdmin(t, http.MethodGet, "/readyz", "")
+		return strings.Contains(ready, `"degraded":["hook_gift"]`)
+	})
+	if e := ann.ask("danmaku", `,"text":"still here"`); e.num("code") != http.StatusOK {
+		t.Errorf("a danmaku meanwhile: %v", e)
 	}
 }

@@ -31,6 +31,10 @@ var edges = map[string]struct {
 	"liveroom/web":            {nil, "web only embeds files"},
 	"liveroom/loadtest":       {[]string{"liveroom/protocol", "liveroom/loadtest/internal/client", "liveroom/loadtest/internal/process", "liveroom/loadtest/internal/report"}, "the load generator is a black box: what it measures must not be what it imports"},
 
+	"liveroom/internal/hook":     {nil, "how a platform is asked knows nothing of what it is asked"},
+	"liveroom/internal/hooktest": {nil, "what stands for the platform in tests shares nothing with what it tests"},
+	"liveroom/internal/payment":  {[]string{"liveroom/protocol", "liveroom/room", "liveroom/internal/hook"}, "who pays is settled between a room and a platform: the ledger is handed to it as an interface"},
+
 	"liveroom/loadtest/internal/client":  {[]string{"liveroom/protocol"}, "viewers share the wire's vocabulary with the server, and none of its code that could be wrong"},
 	"liveroom/loadtest/internal/process": {nil, "a process is started and measured, whatever it is"},
 	"liveroom/loadtest/internal/report":  {[]string{"liveroom/loadtest/internal/client"}, "a result is told by what it holds: nothing is measured while it is written"},

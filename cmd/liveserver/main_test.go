@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	if dir, port, ok := strings.Cut(os.Getenv(asNATS), "|"); ok {
 		serveNATS(dir, port)
 	}
+	if spec := os.Getenv(asWallet); spec != "" {
+		serveWallet(spec)
+	}
 	// go-redis goes on trying to connect, each second, for some time after a pool whose server is gone was closed.
 	goleak.VerifyTestMain(withChromium{m}, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }

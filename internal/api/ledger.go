@@ -45,7 +45,7 @@ func (a *API) listGifts(_ http.ResponseWriter, r *http.Request, c call) (any, er
 	}
 	out.Gifts = make([]json.RawMessage, len(stored))
 	for i, g := range stored {
-		out.Gifts[i] = protocol.AppendStoredGift(nil, g)
+		out.Gifts[i] = protocol.AppendLedgerGift(nil, g)
 	}
 	return out, nil
 }

@@ -13,6 +13,8 @@ import (
 	"liveroom/fanout"
 	"liveroom/internal/admit"
 	"liveroom/internal/config"
+	"liveroom/internal/hook"
+	"liveroom/internal/payment"
 	"liveroom/internal/preview"
 	"liveroom/internal/token"
 	"liveroom/limit"
@@ -39,6 +41,8 @@ type Node struct {
 	changes     *changes // with the book of limits
 	lag         *admit.LagProbe
 	sockets     *conn.Metrics
+	giftHook    *hook.Endpoint // nil: there is none
+	till        *payment.Till  // nil: there is no giftHook
 	hub         *room.Hub
 	acceptor    *conn.Acceptor
 	health      *health
@@ -151,6 +155,9 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, rules *limit.Rul
 	if err := n.openBook(ctx, seed, reg); err != nil {
 		return err
 	}
+	if err := n.openTill(ctx, reg); err != nil {
+		return err
+	}
 	n.health = newHealth(n.cfg.NodeID, reg, n.needs()...)
 	n.every("counting degraded time", degradedEvery, n.health.count)
 	n.remember(reg)
@@ -168,6 +175,7 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, rules *limit.Rul
 		Gifts: n.cfg.Gifts.Catalogue, Node: n.cfg.NodeID, Log: n.log, Metrics: room.NewMetrics(reg),
 		AutoCreate: true, // whoever opens a room is asked by newRooms
 		GiftsBy:    protocol.GiftAuthority(n.cfg.Gifts.Authority),
+		Till:       n.sells(),
 		MaxRooms:   n.cfg.Rooms.Max, MaxText: n.cfg.Rooms.TextGraphemes, RoomIdle: n.cfg.Rooms.Idle,
 		Heartbeat: n.cfg.Sessions.Heartbeat,
 		Audience:  audience.Config{Tick: n.cfg.Rooms.Tick, DeflateFrom: deflateFrom},
@@ -176,7 +184,6 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, rules *limit.Rul
 		return err
 	}
 	n.closers.add("close rooms", closeTimeout, n.hub.Close)
-	n.tellAuthority()
 	n.fabric.Announce(n.audiences)
 	return nil
 }

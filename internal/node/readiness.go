@@ -32,6 +32,9 @@ type dependency struct {
 // needs are all that this node can lose.
 func (n *Node) needs() []dependency {
 	out := []dependency{{dependencyNATS, func() error { return n.fabric.Health().Err() }}, {dependencyRedis, n.quotas.away}, {dependencyStore, func() error { return n.fabric.Storing() }}, {dependencyLedger, n.fabric.LedgerWhole}}
+	if n.giftHook != nil {
+		out = append(out, dependency{hookGift, n.giftHook.Err})
+	}
 	for _, name := range fanout.Followed() {
 		out = append(out, dependency{name, func() error { return n.fabric.Follows(name) }})
 	}
