@@ -41,6 +41,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 		err = check(args, stdout, environ)
 	case "health":
 		err = health(ctx, args, stdout, environ)
+	case "doctor":
+		err = doctor(ctx, args, stdout, environ)
 	case "version":
 		err = version(args, stdout)
 	case "help":
@@ -67,6 +69,7 @@ func usage(w io.Writer) {
                                -rooms a,b or '*' -name N -ttl 12h
   liveserver check [flags]     validate a configuration without starting
   liveserver health [flags]    ask the server on this machine whether it lives; -ready: whether it wants traffic
+  liveserver doctor [flags]    examine what a node of this configuration needs, and say what to do
   liveserver version [FILE]    print what was built, of which modules; -sbom: as CycloneDX JSON
 
 A flag wins over the environment, which wins over the file, which wins over the default.

@@ -47,6 +47,9 @@ func NewHeadroom(maxMemory uint64) *Headroom {
 	return &Headroom{limit: limit}
 }
 
+// Limit is in bytes; 0: none.
+func (h *Headroom) Limit() uint64 { return h.limit }
+
 // containerLimit reads the limit of the first file that there is, of cgroup v2 or v1; 0 where there is none.
 func containerLimit(files ...string) uint64 {
 	const unlimited = 1 << 60 // v1 says 2^63 less a page

@@ -52,6 +52,11 @@ func newStore(dial func() redis.UniversalClient, s *scripts) *Store {
 	return st
 }
 
+// Time is the clock of a server, for who compares it with its own; quotas need no clock.
+func (s *Store) Time(ctx context.Context) (time.Time, error) {
+	return s.link.Load().client.Time(ctx).Result()
+}
+
 // Do sends the calls and sets each one's Reply or Err. When ctx ends before the
 // servers answer, the calls that were not answered have its error, and may have
 // been executed all the same.
