@@ -73,6 +73,9 @@ func Decode(b []byte) (*Recording, error) {
 			}
 			n[i], b = v, b[size:]
 		}
+		if frame := r.Kinds[n[2]].Action == limit.Frame; n[1] == 0 && frame || n[1] != 0 && n[3] != 1 {
+			return malformed(fmt.Sprintf("record %d: frames are one user's, and a user's requests are told one by one", len(r.records)))
+		}
 		last += n[0]
 		r.records = append(r.records, record{
 			at: limit.Instant(last), user: uint32(n[1]), kind: uint32(n[2]), n: uint32(n[3]), cost: uint32(n[4]), audience: uint32(n[5]), conn: uint32(n[6]),

@@ -60,6 +60,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"a cut end":       raw[:len(raw)-1],
 		"more bytes":      append(bytes.Clone(raw), 0),
 		"a user too many": append(bytes.Clone(raw), 0, 0x7f, 0, 1, 0, 0, 0),
+		"two of one user": append(bytes.Clone(raw), 0, 1, 0, 2, 0, 0, 0),
 	} {
 		if _, err := Decode(b); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: %v", name, err)
