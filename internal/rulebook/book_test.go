@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -262,6 +263,30 @@ func TestAChangeIsCompiledOnceANode(t *testing.T) {
 		if made != [2]int{1, 1} {
 			t.Errorf("after %s a look at the history is compiled: %v", what, made)
 		}
+	}
+}
+
+// TestOnlyABookCompiles: beside the book, the server compiles the configuration's set and its own bound of new rooms, once at its start.
+func TestOnlyABookCompiles(t *testing.T) {
+	var calls []string
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "limit" || d.Name() == "examples") { // the library, and programs of its own
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), ".Compile()") || strings.Contains(string(text), "limit.Spec).Compile") {
+			calls = append(calls, filepath.ToSlash(path))
+		}
+		return err
+	})
+	if want := []string{"../../internal/admit/arrivals.go", "../../internal/node/rulesource.go", "../../internal/rulebook/book.go"}; err != nil || !slices.Equal(calls, want) {
+		t.Errorf("rules are compiled in %v, want %v: %v", calls, want, err)
 	}
 }
 
