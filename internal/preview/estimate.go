@@ -23,7 +23,8 @@ const z95 = 1.96
 // a share of messages follows from the number of users (ratio estimator, Cochran, Sampling Techniques, section 6.3 and 9A).
 type sums struct {
 	whose
-	met [sides][outcomes]struct {
+	newly, spared int64 // users whom only the proposed set refuses something, and only today's
+	met           [sides][outcomes]struct {
 		users, y int64
 		yy, yn   float64
 	}
@@ -40,6 +41,12 @@ func (s *sums) add(c *counts, n int64) {
 	s.users++
 	s.n += n
 	s.nn += float64(n) * float64(n)
+	switch was, is := c.met[today][refused] > 0, c.met[proposed][refused] > 0; {
+	case is && !was:
+		s.newly++
+	case was && !is:
+		s.spared++
+	}
 	for i := range s.met {
 		for o := range s.met[i] {
 			if y := c.met[i][o]; y > 0 {

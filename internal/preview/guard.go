@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"liveroom/internal/lock"
@@ -262,20 +260,8 @@ const guardZ = 3
 // chat by the thousand would hide that every gift is refused. It is the paired difference: those refused by the new set
 // alone less those by the old set alone, so that what both do alike is no noise.
 func (g *Guard) judge(c *comparison, s *Watch) bool {
-	var all pairs
-	byAction := map[string]*pairs{}
-	c.counted(func(t *tally) {
-		all.add(&t.all)
-		for i := range t.lines {
-			if l := &t.lines[i]; !l.rule {
-				if byAction[l.name] == nil {
-					byAction[l.name] = &pairs{}
-				}
-				byAction[l.name].add(&l.counts)
-			}
-		}
-	})
-	s.Users, s.Refused, s.WouldRefuse = all.users, all.is, all.was
+	all, lines := c.sum()
+	s.Users, s.Refused, s.WouldRefuse = all.users, all.met[proposed][refused].users, all.met[today][refused].users
 	if all.users == 0 {
 		return false
 	}
@@ -284,45 +270,23 @@ func (g *Guard) judge(c *comparison, s *Watch) bool {
 	}
 	what := "something"
 	worst, beyond := &all, g.beyond(&all, c.level)
-	for _, name := range slices.Sorted(maps.Keys(byAction)) {
-		if p := byAction[name]; !beyond && p.users >= enoughUsers && g.beyond(p, c.level) {
-			what, worst, beyond = name, p, true
+	for of, l := range lines {
+		if !of.rule && l.users >= enoughUsers && g.beyond(l, c.level) && (!beyond || what != "something" && of.name < what) {
+			what, worst, beyond = of.name, l, true
 		}
 	}
 	if !beyond {
 		return false
 	}
 	s.Why = fmt.Sprintf("version %d refused %d of %d users %s within %v of its publish, version %d would have refused %d; the bound is %s more",
-		s.Version, worst.is, worst.users, what, time.Duration(c.fedTo-c.count).Round(time.Second), s.Previous, worst.was, percent(moreUsers))
+		s.Version, worst.met[proposed][refused].users, worst.users, what, time.Duration(c.fedTo-c.count).Round(time.Second), s.Previous, worst.met[today][refused].users, percent(moreUsers))
 	return true
 }
 
-// pairs counts users by what the two sets did to them.
-type pairs struct {
-	users, is, was int64 // seen; refused something by the new set; by the old one
-	newly, spared  float64
-}
-
-func (p *pairs) add(c *counts) {
-	p.users++
-	was, is := c.met[today][refused] > 0, c.met[proposed][refused] > 0
-	if is {
-		p.is++
-	}
-	if was {
-		p.was++
-	}
-	switch {
-	case is && !was:
-		p.newly++
-	case was && !is:
-		p.spared++
-	}
-}
-
 // beyond reports whether the new set refuses more users than the bound allows, noise aside.
-func (g *Guard) beyond(p *pairs, level uint32) bool {
-	n, excess := float64(p.users), p.newly-p.spared
-	spread := math.Sqrt(max(p.newly+p.spared-excess*excess/n, 0)) * math.Sqrt(1-share(level))
+func (g *Guard) beyond(p *sums, level uint32) bool {
+	n, newly, spared := float64(p.users), float64(p.newly), float64(p.spared)
+	excess := newly - spared
+	spread := math.Sqrt(max(newly+spared-excess*excess/n, 0)) * math.Sqrt(1-share(level))
 	return excess >= float64(g.few) && (excess-guardZ*spread)/n > moreUsers
 }

@@ -89,23 +89,14 @@ const (
 	noteCut         = "The buckets start full before the counted time, in the traffic of up to 30 s before it."
 )
 
-// counted yields the users of the sample that did something, in any order.
-func (c *comparison) counted(yield func(*tally)) {
+// sum sums what the users of the sample met, in all and by the lines of a report. A rule's are of all messages.
+func (c *comparison) sum() (all sums, lines map[line]*sums) {
+	lines = map[line]*sums{}
 	for _, t := range c.users {
-		if t.all.n > 0 && inSample(t.hash, c.level) {
-			yield(t)
+		if t.all.n == 0 || !inSample(t.hash, c.level) {
+			continue
 		}
-	}
-}
-
-func (c *comparison) report(rec *Recording, todays, proposal *limit.Rules) *Report {
-	var all sums
-	lines, newly, sampled := map[line]*sums{}, int64(0), share(c.level)
-	c.counted(func(t *tally) {
 		all.add(&t.all, t.all.n)
-		if t.all.met[today][refused] == 0 && t.all.met[proposed][refused] > 0 {
-			newly++
-		}
 		for i := range t.lines {
 			l := &t.lines[i]
 			if lines[l.line] == nil {
@@ -113,25 +104,33 @@ func (c *comparison) report(rec *Recording, todays, proposal *limit.Rules) *Repo
 			}
 			n := l.n
 			if l.rule {
-				n = t.all.n // a rule's share is of all messages
+				n = t.all.n
 			}
 			lines[l.line].add(&l.counts, n)
 		}
-	})
+	}
+	for of, s := range lines {
+		if of.rule {
+			s.whose = all.whose
+		}
+	}
+	return all, lines
+}
+
+func (c *comparison) report(rec *Recording, todays, proposal *limit.Rules) *Report {
+	all, lines := c.sum()
+	sampled := share(c.level)
 	r := &Report{
 		TodayVersion: todays.Version(), ProposedVersion: proposal.Version(),
 		From: time.Unix(0, c.count).UTC(), To: time.Unix(0, rec.end()).UTC(), Seconds: max(time.Duration(rec.end()-c.count).Seconds(), 0),
 		Nodes: slices.Clone(rec.Nodes), Messages: all.n + c.load, SampledMessages: all.n, SampledUsers: all.users, SampledShare: sampled,
 		Users: int64(float64(all.users)/sampled + 0.5), Dropped: rec.Dropped,
 		Today: all.outcome(today, sampled), Proposed: all.outcome(proposed, sampled),
-		NewlyRefused: userShare(newly, all.users, sampled),
+		NewlyRefused: userShare(all.newly, all.users, sampled),
 		Unjudged:     unjudged(todays, proposal), Notes: slices.Clone(notes),
 		Actions: []Line{}, Rules: []Line{},
 	}
 	for of, s := range lines {
-		if of.rule {
-			s.whose = all.whose
-		}
 		l := Line{Name: of.name, Today: s.outcome(today, sampled), Proposed: s.outcome(proposed, sampled)}
 		if of.rule {
 			l.Scope = of.scope.String()
