@@ -148,15 +148,14 @@ func (p *tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// until polls a JavaScript expression until it is true.
+// until polls a JavaScript expression until it is true, ever less often.
 func (p *tab) until(what, expression string) {
 	p.t.Helper()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(browserPatience); !eval[bool](p, expression); <-tick.C {
+	for end, pause := time.Now().Add(browserPatience), 10*time.Millisecond; !eval[bool](p, expression); pause = min(pause*3/2, 150*time.Millisecond) {
 		if time.Now().After(end) {
 			p.t.Fatalf("not %s: %s\nthe page says: %.2000s", what, expression, eval[string](p, `document.body.innerText`))
 		}
+		<-time.After(pause)
 	}
 }
 
