@@ -16,8 +16,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browserPatience bounds each wait for a page; a browser on a busy machine is slow.
-const browserPatience = 40 * time.Second
+// browserPatience bounds each wait for a page; a browser on a busy machine is slow: its start has taken 39 s.
+const browserPatience = 90 * time.Second
 
 // chromium is the one headless Chromium of all tests here, which the first that opens a page starts and TestMain ends.
 var chromium struct {

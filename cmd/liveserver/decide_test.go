@@ -26,6 +26,7 @@ var (
 // TestDecideIsAStraightRoad: ARCHITECTURE.md draws Gate.Decide over at most six files; each function it names stands in the file
 // that it is drawn in and is called by one above it.
 func TestDecideIsAStraightRoad(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../ARCHITECTURE.md")
 	if err != nil {
 		t.Fatal(err)

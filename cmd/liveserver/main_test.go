@@ -47,7 +47,7 @@ func (m withChromium) Run() int {
 }
 
 // patience bounds every wait of these tests; it is long because the machine may be busy.
-const patience = 20 * time.Second
+const patience = 30 * time.Second
 
 // server is a running liveserver of this test.
 type server struct {
