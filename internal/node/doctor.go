@@ -100,8 +100,8 @@ var kernel = []struct {
 	want func(sessions int) int
 	why  string
 }{
-	{"net.core.somaxconn", func(int) int { return 4096 }, "connections that wait to be accepted when everybody comes back at once"},
-	{"net.ipv4.tcp_max_syn_backlog", func(int) int { return 4096 }, "connections half open in the same moment"},
+	{"net.core.somaxconn", func(int) int { return 8192 }, "connections that wait to be accepted when everybody comes back at once"},
+	{"net.ipv4.tcp_max_syn_backlog", func(int) int { return 8192 }, "connections half open in the same moment"},
 	{"net.netfilter.nf_conntrack_max", func(n int) int { return 2 * n }, "connections that the firewall remembers: beyond them packets are dropped without a word"},
 	{"fs.file-max", func(n int) int { return 2 * n }, "open files of the whole machine"},
 }
