@@ -56,7 +56,7 @@ bench: build
 	$(GO) build -trimpath -o bin/loadtest ./loadtest
 	@./bin/loadtest table -server bin/liveserver -json bin/table.json $(FLAGS)
 
-# Shared quotas in simulation, the large form: writes docs/scale.md's tables and charts anew. Another seed: make model SEED=7
+# Shared quotas in simulation, the large form: writes docs/scale.md's tables anew. Another seed: make model SEED=7
 SEED ?= 1
 model:
 	$(GO) test -count=1 -timeout 30m -v ./limit/internal/model -large -seed $(SEED) -docs $(CURDIR)/docs

@@ -3,15 +3,16 @@ package model
 import (
 	"bytes"
 	"flag"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
-
-	"gonum.org/v1/plot/plotter"
 )
 
-var docs = flag.String("docs", "", "with -large: the folder whose scale.md and charts are written anew")
+var docs = flag.String("docs", "", "with -large: the folder whose scale.md is written anew")
 
 // The table stands in scale.md between these lines.
 const (
@@ -36,17 +37,16 @@ func TestReport(t *testing.T) {
 		s.Seed, s.Length, s.Warm = *seed, length(), length()/5
 		results = append(results, play(t, s))
 	}
-	others, pulse := otherWays(t)
 	var out bytes.Buffer
 	Table(&out, results)
 	out.WriteString("\nThe same messages, other ways:\n\n")
-	Table(&out, others)
+	Table(&out, otherWays(t))
+	out.WriteString("\nCalls to the store a second, for one room of 200 messages a second (runs of five seconds):\n")
+	sweep(t, &out)
 	os.Stdout.Write(out.Bytes())
 	if *docs == "" {
 		return
 	}
-	plotPulse(t, pulse, *docs)
-	plotCalls(t, *docs)
 	page, err := os.ReadFile(filepath.Join(*docs, "scale.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -62,34 +62,39 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// otherWays plays four scenarios in each way, the engine's included, and
-// returns the pulse's on 20 nodes apart.
-func otherWays(t *testing.T) (all, pulse []*Result) {
+// otherWays plays four scenarios in each way, the engine's included.
+func otherWays(t *testing.T) (all []*Result) {
 	for _, name := range []string{"20 nodes, demand 1.2", "3 nodes, one has all", "3 nodes, pulse 50x", "20 nodes, pulse 50x"} {
 		for _, way := range []Way{Leases, PerMessage, ReportTenth, ReportSecond, FixedShare} {
 			s := named(t, name, 20*time.Second)
 			s.Way = way
 			s.Want = Want{Unbound: way == ReportTenth || way == ReportSecond}
-			r := play(t, s)
-			all = append(all, r)
-			if name == "20 nodes, pulse 50x" {
-				pulse = append(pulse, r)
-			}
+			all = append(all, play(t, s))
 		}
 	}
-	return all, pulse
+	return all
 }
 
-// sweep measures calls a second over a range of demands.
-func sweep(t *testing.T, way Way, nodes int) (points plotter.XYs) {
-	for _, times := range []float64{0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1, 1.2, 2, 5, 10, 20, 50} {
-		s := Scenario{
-			Name: "sweep", Seed: *seed, Way: way, Bound: danmaku, Nodes: nodes, Length: 5 * time.Second,
-			Load: flat(danmaku, nodes, times),
-		}
-		r := play(t, s)
-		t.Logf("%s, %d nodes, %.0f messages a second: %.1f calls a second", way, nodes, times*danmaku.perSecond(), r.Calls)
-		points = append(points, plotter.XY{X: times * danmaku.perSecond(), Y: max(r.Calls, 0.1)})
+// sweep writes calls a second over a range of demands, all nodes together.
+func sweep(t *testing.T, out io.Writer) {
+	columns := []struct {
+		name  string
+		way   Way
+		nodes int
+	}{{"a call per message", PerMessage, 3}, {"leases, 20 nodes", Leases, 20}, {"leases, 3 nodes", Leases, 3}}
+	fmt.Fprint(out, "\n| messages/s that ask, all nodes |")
+	for _, c := range columns {
+		fmt.Fprintf(out, " %s |", c.name)
 	}
-	return points
+	fmt.Fprintln(out, "\n|--:|"+strings.Repeat("--:|", len(columns)))
+	for _, times := range []float64{0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1, 1.2, 2, 5, 10, 20, 50} {
+		fmt.Fprintf(out, "| %.0f |", times*danmaku.perSecond())
+		for _, c := range columns {
+			r := play(t, Scenario{
+				Name: "sweep", Seed: *seed, Way: c.way, Bound: danmaku, Nodes: c.nodes, Length: 5 * time.Second, Load: flat(danmaku, c.nodes, times),
+			})
+			fmt.Fprintf(out, " %.1f |", r.Calls)
+		}
+		fmt.Fprintln(out)
+	}
 }
