@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"liveroom/internal/config"
 	"liveroom/internal/hooktest"
 )
 
@@ -93,5 +95,33 @@ func TestThePlatformIsAsked(t *testing.T) {
 	})
 	if e := ann.ask("danmaku", `,"text":"still here"`); e.num("code") != http.StatusOK {
 		t.Errorf("a danmaku meanwhile: %v", e)
+	}
+}
+
+// TestHookTest says what is wrong with a platform's answers, and fails then.
+func TestHookTest(t *testing.T) {
+	wallet := &hooktest.Wallet{Secret: walletSecret, Funds: 5}
+	if err := wallet.Open(filepath.Join(t.TempDir(), "wallet")); err != nil {
+		t.Fatal(err)
+	}
+	defer wallet.Close()
+	platform := httptest.NewServer(wallet)
+	defer platform.Close()
+	ask := func(args ...string) (string, error) {
+		out := &lines{}
+		err := run(t.Context(), append([]string{"hook-test", "-hooks-secrets", walletSecret}, args...), out, out, nil)
+		return out.String(), err
+	}
+	if out, err := ask("-hooks-gift-url", platform.URL, "-pay"); err != nil || strings.Contains(out, "WRONG") || strings.Count(out, "ok ") < 12 {
+		t.Errorf("a good platform: %v\n%s", err, out)
+	}
+	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("<html>")) }))
+	defer stranger.Close()
+	if out, err := ask("-hooks-gift-url", stranger.URL); err == nil || !strings.Contains(out, "WRONG  ping is answered: hook: rubbish: the body is no JSON object") {
+		t.Errorf("a web page: %v\n%s", err, out)
+	}
+	var fault config.Fault
+	if _, err := ask(); !errors.As(err, &fault) || fault.Path != "hooks.gift.url" {
+		t.Errorf("without an address: %v", err)
 	}
 }

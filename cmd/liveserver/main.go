@@ -43,12 +43,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 		err = health(ctx, args, stdout, environ)
 	case "doctor":
 		err = doctor(ctx, args, stdout, environ)
+	case "hook-test":
+		err = testHooks(ctx, args, stdout, environ)
 	case "version":
 		err = version(args, stdout)
 	case "help":
 		err = config.ErrHelp
 	default:
-		return config.Fault{Path: "command", Sentence: fmt.Sprintf("there is no command %q: it is serve, token, check, health, doctor or version (liveserver -help)", command)}
+		return config.Fault{Path: "command", Sentence: fmt.Sprintf("there is no command %q: it is serve, token, check, health, hook-test, doctor or version (liveserver -help)", command)}
 	}
 	if errors.Is(err, config.ErrHelp) {
 		if command == "token" {
@@ -70,6 +72,8 @@ func usage(w io.Writer) {
   liveserver check [flags]     validate a configuration without starting
   liveserver health [flags]    ask the server on this machine whether it lives; -ready: whether it wants traffic
   liveserver doctor [flags]    examine what a node of this configuration needs, and say what to do
+  liveserver hook-test [flags] ask the configured hooks what a server asks, and say what is wrong with the answers; -user U pays for
+                               the sample, and -pay takes the price in the end
   liveserver version [FILE]    print what was built, of which modules; -sbom: as CycloneDX JSON
 
 A flag wins over the environment, which wins over the file, which wins over the default.

@@ -2,9 +2,12 @@ package node
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -27,8 +30,12 @@ func (n *Node) openTill(ctx context.Context, reg prometheus.Registerer) error {
 		n.tellUnsettled(ctx)
 		return nil
 	}
-	var err error
-	if n.giftHook, err = newHook(hookGift, n.cfg.Hooks, n.cfg.Hooks.Gift, calls, n.log); err != nil {
+	c, err := hookConfig(hookGift, n.cfg.Hooks, n.cfg.Hooks.Gift)
+	if err != nil {
+		return err
+	}
+	c.Metrics, c.Log = calls, n.log
+	if n.giftHook, err = hook.New(c); err != nil {
 		return err
 	}
 	n.closers.add("let go of the gift hook", 0, func(context.Context) error { n.giftHook.Close(); return nil })
@@ -46,22 +53,19 @@ func (n *Node) sells() room.Till {
 	return n.till
 }
 
-// newHook reads one hook's settings, which are valid as far as they can be judged without files.
-func newHook(name string, all config.Hooks, one config.Hook, m *hook.Metrics, log *slog.Logger) (*hook.Endpoint, error) {
-	ca, err := roots("hooks.ca", all.CA)
-	if err != nil {
-		return nil, err
-	}
-	secrets := make([]hook.Secret, len(all.Secrets))
-	for i, s := range all.Secrets {
-		if secrets[i], err = hook.ParseSecret(s); err != nil {
-			return nil, err
+// hookConfig reads one hook's settings, which are valid as far as they can be judged without files.
+func hookConfig(name string, all config.Hooks, one config.Hook) (hook.Config, error) {
+	c := hook.Config{Name: name, URL: one.URL, Timeout: one.Timeout, Plain: all.Plain, InFlight: all.InFlight, Waiting: all.Waiting}
+	for _, s := range all.Secrets {
+		secret, err := hook.ParseSecret(s)
+		if err != nil {
+			return c, err
 		}
+		c.Secrets = append(c.Secrets, secret)
 	}
-	return hook.New(hook.Config{
-		Name: name, URL: one.URL, Timeout: one.Timeout, Secrets: secrets, Roots: ca, Plain: all.Plain, InFlight: all.InFlight, Waiting: all.Waiting,
-		Metrics: m, Log: log,
-	})
+	var err error
+	c.Roots, err = roots("hooks.ca", all.CA)
+	return c, err
 }
 
 // tellAuthority says at start what nobody decided, and what somebody may have left switched on.
@@ -107,4 +111,61 @@ func (c counter) Intents(ctx context.Context, each func(payment.Intent) bool) er
 func (c counter) StorePaidGift(ctx context.Context, roomID, user, id string, event []byte, paid protocol.Payment) (protocol.Receipt, error) {
 	receipt, err := c.Fabric.StorePaidGift(ctx, roomID, user, id, event, paid)
 	return receipt, busError(err)
+}
+
+// HookSample says what a trial of the hooks asks for.
+type HookSample struct {
+	User string // who pays
+	Pay  bool   // whether the price is taken in the end
+}
+
+// TestHooks asks the configured hooks what a running node would, tells of each step what is wrong with the answer, and returns whether
+// nothing was.
+func TestHooks(ctx context.Context, cfg config.Config, sample HookSample, tell func(step string, wrong error)) (bool, error) {
+	if cfg.Hooks.Gift.URL == "" {
+		return false, config.Fault{Path: "hooks.gift.url", Allowed: "a URL to be tried", Received: "nothing"}
+	}
+	if err := protocol.CheckUser("user", sample.User); err != nil {
+		return false, config.Fault{Path: "user", Sentence: err.Error()}
+	}
+	gift := protocol.CatalogueGift{ID: "sample", Price: 1}
+	if len(cfg.Gifts.Catalogue) > 0 {
+		gift = cfg.Gifts.Catalogue[0]
+	}
+	now := time.Now()
+	endpoint := func(off time.Duration, secrets ...string) (*hook.Endpoint, error) {
+		c, err := hookConfig(hookGift, cfg.Hooks, cfg.Hooks.Gift)
+		if err != nil {
+			return nil, err
+		}
+		for i, s := range secrets {
+			if c.Secrets[i], err = hook.ParseSecret(s); err != nil {
+				return nil, err
+			}
+		}
+		c.Secrets, c.Log, c.Now = c.Secrets[:max(len(secrets), 1)], slog.New(slog.DiscardHandler), func() time.Time { return time.Now().Add(off) }
+		return hook.New(c)
+	}
+	unknown := make([]byte, 32)
+	_, _ = rand.Read(unknown) // never fails
+	signed, err := endpoint(0)
+	if err != nil {
+		return false, err
+	}
+	defer signed.Close()
+	forged, err := endpoint(0, "whsec_"+base64.StdEncoding.EncodeToString(unknown))
+	if err != nil {
+		return false, err
+	}
+	defer forged.Close()
+	stale, err := endpoint(-time.Hour)
+	if err != nil {
+		return false, err
+	}
+	defer stale.Close()
+	trial := payment.Trial{
+		Platform: signed, Forged: forged, Stale: stale, User: sample.User, Pay: sample.Pay, Tell: tell,
+		Gift: gift, ID: fmt.Sprintf("t%d", now.UnixNano()), Attempt: uint64(now.UnixNano() / 1000),
+	}
+	return trial.Run(ctx), nil
 }

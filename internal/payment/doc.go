@@ -18,5 +18,5 @@
 // What it does not do: it keeps no money, and judges no gift but by the answers of the platform and the ledger.
 //
 // Files: till.go (a gift's way), words.go (what is said to the platform and what it answers), settle.go (the end of an intent, and the
-// sweep), metrics.go.
+// sweep), metrics.go, trial.go (what a platform is asked before it goes live).
 package payment
