@@ -6,7 +6,7 @@ FLAGS    ?=
 FUZZTIME ?= 10s
 
 .DEFAULT_GOAL := build
-.PHONY: build run cluster load test check static gotest jstest bench model release chaos wallet fuzz chromium promtool redis proxies systemd node clean
+.PHONY: build run demo cluster load test check static gotest jstest bench model release chaos wallet fuzz chromium promtool redis proxies systemd node clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/liveserver ./cmd/liveserver
@@ -19,6 +19,11 @@ run: build
 cluster: redis build
 	$(GO) build -trimpath -o bin/loadtest ./loadtest
 	@exec ./bin/loadtest cluster -server bin/liveserver $(FLAGS)
+
+# A platform beside one node: it signs its users' tokens, pays for their gifts and settles. Accounts and addresses are printed. docs/integrate.md explains it.
+demo: build
+	$(GO) build -C examples/platform -trimpath -o $(CURDIR)/bin/platform .
+	@exec ./bin/platform -server bin/liveserver -data-dir $(DATA_DIR)/demo $(FLAGS)
 
 # A short pulse against such a cluster of its own. The report's path is the last line.
 load: redis build
@@ -39,12 +44,14 @@ static:
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
+	cd examples/platform && $(GO) mod tidy -diff && $(GO) vet ./...
 	@dead=$$($(GO) tool deadcode -test ./...) && if [ -n "$$dead" ]; then echo "nothing calls:"; echo "$$dead"; exit 1; fi
 
 # -parallel is about waiting, of which most tests of a whole server consist, and not about processors. go vet has run (static). The
 # race detector would sleep for a second at the end of each package.
 gotest:
 	GORACE=atexit_sleep_ms=0 $(GO) test -race -shuffle=on -vet=off -parallel 4 -timeout 15m ./...
+	$(GO) test -C examples/platform ./...
 
 jstest: node
 	node --test web/test/*.test.js

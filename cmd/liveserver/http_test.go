@@ -50,3 +50,20 @@ func request(t *testing.T, method, url, token, body string, header ...string) re
 	}
 	return out
 }
+
+// TestTheAPIDescribesItself, to everybody, on both listeners.
+func TestTheAPIDescribesItself(t *testing.T) {
+	s := startServer(t, "")
+	want := readFile(t, "../../docs/openapi.yaml")
+	for _, at := range []string{s.url, s.admin} {
+		res, err := http.Get(at + "/api/v1/openapi.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || string(got) != want || res.Header.Get("Content-Type") != "application/yaml" {
+			t.Errorf("%s: %d bytes as %s, %v", at, len(got), res.Header.Get("Content-Type"), err)
+		}
+	}
+}

@@ -28,6 +28,7 @@ var edges = map[string]struct {
 	"liveroom/internal/lock":  {nil, "what proves the order of all locks is below them all"},
 	"liveroom/internal/admit": {[]string{"liveroom/protocol", "liveroom/limit"}, "what comes in, and what a refusal is called, is decided below rooms, sockets and API, which all ask"},
 	"liveroom/cmd/liveserver": {[]string{"liveroom/protocol", "liveroom/internal/config", "liveroom/internal/node", "liveroom/internal/token"}, "main decides nothing: it reads what it is told and runs a node; parts are plugged together in internal/node"},
+	"liveroom/docs":           {nil, "docs only embeds a page"},
 	"liveroom/web":            {nil, "web only embeds files"},
 	"liveroom/loadtest":       {[]string{"liveroom/protocol", "liveroom/loadtest/internal/client", "liveroom/loadtest/internal/process", "liveroom/loadtest/internal/report"}, "the load generator is a black box: what it measures must not be what it imports"},
 

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"liveroom/docs"
 	"liveroom/internal/admit"
 	"liveroom/internal/api"
 	"liveroom/internal/config"
@@ -113,8 +115,19 @@ func viewersMux(pages *site.Site, calls *api.API, sockets http.Handler) *http.Se
 	mux := http.NewServeMux()
 	pages.Viewer(mux)
 	mux.Handle("GET /ws", sockets)
+	mux.HandleFunc("GET "+description, describe)
 	mux.Handle("/api/", calls.Handler())
 	return mux
+}
+
+// description is where the API describes itself.
+const description = api.Prefix + "/openapi.yaml"
+
+func describe(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/yaml") // RFC 9512
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Access-Control-Allow-Origin", "*") // it is the same for everybody, and public
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(docs.OpenAPI))
 }
 
 // operatorsMux has the operators' page and API, metrics, health and profiles. The command line is no profile here: it may
@@ -123,6 +136,7 @@ func operatorsMux(cfg config.Config, pages *site.Site, calls *api.API, h *health
 	mux := http.NewServeMux()
 	pages.Admin(mux)
 	h.register(mux)
+	mux.HandleFunc("GET "+description, describe)
 	mux.Handle("/api/", calls.Handler())
 	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelError)}))
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
