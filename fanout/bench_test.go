@@ -30,7 +30,7 @@ const benchEvent = `{"ev":"danmaku","mid":"01J9Z3","user":{"id":"u1","name":"Ann
 func benchRoom(b *testing.B) (*Fabric, *counter) {
 	f := open(b, Config{NodeID: "n1", DataDir: b.TempDir()})
 	c := &counter{done: make(chan struct{}, 1)}
-	s, err := f.Subscribe(testContext(b), "demo", c)
+	s, err := f.Feeds.Subscribe(testContext(b), "demo", c)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func BenchmarkDanmakuLatency(b *testing.B) {
 	f, c := benchRoom(b)
 	for b.Loop() {
 		c.want.Add(1)
-		if err := f.Publish(protocol.ClassDanmaku, "demo", []byte(benchEvent)); err != nil {
+		if err := f.Feeds.Publish(protocol.ClassDanmaku, "demo", []byte(benchEvent)); err != nil {
 			b.Fatal(err)
 		}
 		<-c.done
@@ -60,7 +60,7 @@ func BenchmarkDanmakuThroughput(b *testing.B) {
 			c.want.Store(int64(sent + burst))
 		}
 		sent++
-		if err := f.Publish(protocol.ClassDanmaku, "demo", []byte(benchEvent)); err != nil {
+		if err := f.Feeds.Publish(protocol.ClassDanmaku, "demo", []byte(benchEvent)); err != nil {
 			b.Fatal(err)
 		}
 		if sent%burst == 0 {
@@ -81,7 +81,7 @@ func BenchmarkStoreGift(b *testing.B) {
 			b.SetParallelism(parallel)
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					if _, err := f.StoreGift(ctx, "demo", "u1", fmt.Sprint("c", n.Add(1)), []byte(benchEvent)); err != nil {
+					if _, err := f.Store.Gifts.StoreGift(ctx, "demo", "u1", fmt.Sprint("c", n.Add(1)), []byte(benchEvent)); err != nil {
 						b.Error(err)
 						return
 					}
@@ -96,7 +96,7 @@ func BenchmarkSubscribe(b *testing.B) {
 	f := open(b, Config{NodeID: "n1", DataDir: b.TempDir()})
 	ctx, c := testContext(b), &counter{}
 	for b.Loop() {
-		s, err := f.Subscribe(ctx, "demo", c)
+		s, err := f.Feeds.Subscribe(ctx, "demo", c)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -110,17 +110,17 @@ func BenchmarkRecent(b *testing.B) {
 	ctx := testContext(b)
 	for range 200 {
 		for r := range 500 {
-			if err := f.Publish(protocol.ClassDanmaku, fmt.Sprint("room", r), []byte(benchEvent)); err != nil {
+			if err := f.Feeds.Publish(protocol.ClassDanmaku, fmt.Sprint("room", r), []byte(benchEvent)); err != nil {
 				b.Fatal(err)
 			}
 		}
 	}
 	eventually(b, "the stream has all", func() bool {
-		got, err := f.Recent(ctx, "room499", 200)
+		got, err := f.Store.Recent.Recent(ctx, "room499", 200)
 		return err == nil && len(got) == 200
 	})
 	for b.Loop() {
-		if got, err := f.Recent(ctx, "room250", 200); err != nil || len(got) != 200 {
+		if got, err := f.Store.Recent.Recent(ctx, "room250", 200); err != nil || len(got) != 200 {
 			b.Fatal(len(got), err)
 		}
 	}
@@ -132,11 +132,11 @@ func BenchmarkFlushLikes(b *testing.B) {
 	ctx := testContext(b)
 	for b.Loop() {
 		for r := range 1000 {
-			if err := f.AddLikes(fmt.Sprint("room", r), 3); err != nil {
+			if err := f.Store.Likes.AddLikes(fmt.Sprint("room", r), 3); err != nil {
 				b.Fatal(err)
 			}
 		}
-		if err := f.flushLikes(ctx); err != nil {
+		if err := f.Store.Likes.Flush(ctx); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -155,7 +155,7 @@ func BenchmarkGifts(b *testing.B) {
 	}
 	after := seqs[len(seqs)-11]
 	for b.Loop() {
-		if got, err := f.Gifts(ctx, "room50", after, 100); err != nil || len(got) != 10 || got[0].Prev != after {
+		if got, err := f.Store.Gifts.Gifts(ctx, "room50", after, 100); err != nil || len(got) != 10 || got[0].Prev != after {
 			b.Fatal(len(got), err)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"liveroom/fanout/link"
 	"liveroom/protocol"
 )
 
@@ -133,7 +134,7 @@ func clusterURLs(cluster []*member) (urls []string) {
 // streamOf returns how many servers hold a stream, and which one leads it.
 func streamOf(t *testing.T, f *Fabric, name string) (replicas int, leader string) {
 	t.Helper()
-	s, err := f.js.Stream(testContext(t), name)
+	s, err := f.Link.JS.Stream(testContext(t), name)
 	if err != nil {
 		return 0, ""
 	}
@@ -162,20 +163,20 @@ func TestClusterLosesAServer(t *testing.T) {
 		}
 	}
 	n1 := open(t, cfg("n1", clusterURLs(cluster[:1])))
-	for _, name := range []string{giftStream, recentStream, likesStream, settingsStream, rulesStream, nodesStream, clusterStream} {
+	for _, name := range []string{link.GiftStream, link.RecentStream, link.LikesStream, link.BucketStream(link.SettingsBucket), link.RulesStream, link.BucketStream(link.NodesBucket), link.BucketStream(link.ClusterBucket)} {
 		if replicas, _ := streamOf(t, n1, name); replicas != 2 {
 			t.Errorf("%s has %d replicas on two servers", name, replicas)
 		}
 	}
 	cluster[2].start(t)
-	eventually(t, "the ledger grows", func() bool { replicas, _ := streamOf(t, n1, giftStream); return replicas == 3 })
+	eventually(t, "the ledger grows", func() bool { replicas, _ := streamOf(t, n1, link.GiftStream); return replicas == 3 })
 
 	n2 := open(t, cfg("n2", clusterURLs(cluster)))
 	l1, _ := subscribe(t, n1, "demo")
 	l2, _ := subscribe(t, n2, "demo")
 	gifts := startGifts(t, n1, n2)
 	eventually(t, "gifts flow", func() bool { return gifts.count() > 20 })
-	_, leader := streamOf(t, n1, giftStream)
+	_, leader := streamOf(t, n1, link.GiftStream)
 	var victim *member
 	for _, m := range cluster {
 		if m.Name == leader {
@@ -189,10 +190,10 @@ func TestClusterLosesAServer(t *testing.T) {
 	killed, before := time.Now(), gifts.count()
 	eventually(t, "gifts flow again", func() bool { return gifts.count() > before+20 })
 	t.Logf("gifts were acknowledged again %v after their leader was killed", time.Since(killed).Round(time.Millisecond))
-	if _, err := n1.Recent(testContext(t), "demo", 1); err != nil {
+	if _, err := n1.Store.Recent.Recent(testContext(t), "demo", 1); err != nil {
 		t.Error("recent danmaku:", err)
 	}
-	if err := n2.AddLikes("demo", 5); err != nil {
+	if err := n2.Store.Likes.AddLikes("demo", 5); err != nil {
 		t.Fatal(err)
 	}
 	if total := receive(t, l1.likes); total != 5 {
@@ -203,8 +204,8 @@ func TestClusterLosesAServer(t *testing.T) {
 	eventually(t, "gifts flow with all servers", func() bool { return gifts.count() > before+20 })
 	acked := gifts.stop()
 	expectAll(t, n1, acked, l1, l2)
-	eventually(t, "the nodes are well", func() bool { return n1.Health().Err() == nil && n2.Health().Err() == nil })
-	if replicas, _ := streamOf(t, n1, giftStream); replicas != 3 {
+	eventually(t, "the nodes are well", func() bool { return n1.Health() == nil && n2.Health() == nil })
+	if replicas, _ := streamOf(t, n1, link.GiftStream); replicas != 3 {
 		t.Errorf("%d replicas in the end", replicas)
 	}
 }
@@ -232,14 +233,14 @@ func startGifts(t *testing.T, nodes ...*Fabric) *gifts {
 				case <-tick.C:
 				}
 				id := fmt.Sprint(i, ".", n)
-				r, err := f.StoreGift(testContext(t), "demo", "u", id, []byte(id))
+				r, err := f.Store.Gifts.StoreGift(testContext(t), "demo", "u", id, []byte(id))
 				switch {
 				case err == nil:
 					g.mu.Lock()
 					g.acked[r.Seq] = id
 					g.mu.Unlock()
 					n++
-				case !errors.Is(err, ErrRefused) && !errors.Is(err, ErrUnknown):
+				case !errors.Is(err, link.ErrRefused) && !errors.Is(err, link.ErrUnknown):
 					t.Errorf("gift %s: %v", id, err)
 				}
 			}
@@ -267,7 +268,7 @@ func expectAll(t *testing.T, f *Fabric, acked map[uint64]string, nodes ...*liste
 	t.Helper()
 	var ledger []protocol.StoredGift
 	for after := uint64(0); ; {
-		got, err := f.Gifts(testContext(t), "demo", after, 1000)
+		got, err := f.Store.Gifts.Gifts(testContext(t), "demo", after, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ func TestEveryFieldIsValidated(t *testing.T) {
 		v := reflect.ValueOf(&c).Elem().Field(i)
 		switch v.Kind() {
 		case reflect.Int, reflect.Int64:
-			if field.Name != "Replicas" && v.IsZero() {
+			if v.IsZero() {
 				t.Errorf("%s has no default", field.Name)
 			}
 			v.SetInt(-1)
@@ -69,10 +69,8 @@ func TestFaultsOfServersAreNamedAndKeepSecrets(t *testing.T) {
 
 func TestFieldsThatContradict(t *testing.T) {
 	for field, c := range map[string]Config{
-		"GiftAge":          {GiftAge: time.Minute},
 		"NodeTimeout":      {AnnounceEvery: 5 * time.Second},
 		"ProbeTimeout":     {ProbeEvery: 2 * time.Second},
-		"Replicas":         {Replicas: 3},
 		"Credentials, TLS": {Credentials: "file"},
 	} {
 		c.NodeID, c.DataDir = "n1", "x"

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"liveroom/fanout/link"
+	"liveroom/fanout/store"
 )
 
 // begun is a node on a directory, and what it logs.
@@ -26,7 +29,7 @@ func begun(t *testing.T, dir string) (*Fabric, *syncBuffer, error) {
 func give(t *testing.T, f *Fabric, from, n int) (last uint64) {
 	t.Helper()
 	for i := range n {
-		r, err := f.StoreGift(t.Context(), "demo", "u", fmt.Sprint("g", from+i), bytes.Repeat([]byte{'x'}, 200))
+		r, err := f.Store.Gifts.StoreGift(t.Context(), "demo", "u", fmt.Sprint("g", from+i), bytes.Repeat([]byte{'x'}, 200))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,20 +78,20 @@ func blocks(t *testing.T, dir, stream string) []string {
 func TestALedgerThatIsNotWholeIsSaidToBe(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(t *testing.T, dir, older string){
-		"a byte is another one": func(t *testing.T, dir, _ string) { flip(t, blocks(t, dir, giftStream)[0]) },
+		"a byte is another one": func(t *testing.T, dir, _ string) { flip(t, blocks(t, dir, link.GiftStream)[0]) },
 		"a block is gone": func(t *testing.T, dir, _ string) {
-			if err := os.Remove(blocks(t, dir, giftStream)[0]); err != nil {
+			if err := os.Remove(blocks(t, dir, link.GiftStream)[0]); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"an older copy is put back": func(t *testing.T, dir, older string) {
-			if err := os.RemoveAll(streamDir(dir, giftStream)); err != nil {
+			if err := os.RemoveAll(streamDir(dir, link.GiftStream)); err != nil {
 				t.Fatal(err)
 			}
-			copyTree(t, streamDir(older, giftStream), streamDir(dir, giftStream))
+			copyTree(t, streamDir(older, link.GiftStream), streamDir(dir, link.GiftStream))
 		},
 		"everything in it is gone": func(t *testing.T, dir, _ string) {
-			if err := os.RemoveAll(streamDir(dir, giftStream)); err != nil {
+			if err := os.RemoveAll(streamDir(dir, link.GiftStream)); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -106,8 +109,8 @@ func TestALedgerThatIsNotWholeIsSaidToBe(t *testing.T) {
 			closeNow(t, f)
 			copyTree(t, dir, older)
 			f = mustBegin(t, dir)
-			last, id := give(t, f, 20, 20), f.LedgerID()
-			if err := f.LedgerWhole(); err != nil {
+			last, id := give(t, f, 20, 20), f.Store.Gifts.LedgerID()
+			if err := f.Store.Gifts.Whole(); err != nil {
 				t.Fatalf("a restart alone: %v", err)
 			}
 			closeNow(t, f)
@@ -118,8 +121,8 @@ func TestALedgerThatIsNotWholeIsSaidToBe(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { closeNow(t, f) })
-			eventually(t, "the loss to be known", func() bool { return f.LedgerWhole() != nil && f.LedgerID() != id })
-			if err := f.LedgerWhole(); !errors.Is(err, ErrLedger) {
+			eventually(t, "the loss to be known", func() bool { return f.Store.Gifts.Whole() != nil && f.Store.Gifts.LedgerID() != id })
+			if err := f.Store.Gifts.Whole(); !errors.Is(err, store.ErrLedger) {
 				t.Errorf("said %v", err)
 			}
 			if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), fmt.Sprint(last)) {
@@ -129,7 +132,7 @@ func TestALedgerThatIsNotWholeIsSaidToBe(t *testing.T) {
 			if next <= last {
 				t.Errorf("number %d is given out although %d was", next, last)
 			}
-			if got, err := f.Gifts(t.Context(), "demo", next-1, 10); err != nil || len(got) != 1 || got[0].Seq != next {
+			if got, err := f.Store.Gifts.Gifts(t.Context(), "demo", next-1, 10); err != nil || len(got) != 1 || got[0].Seq != next {
 				t.Errorf("the gift behind it: %v, %v", got, err)
 			}
 		})
@@ -151,18 +154,18 @@ func TestADamagedStreamIsNotMadeAnewOverWhatIsLeft(t *testing.T) {
 	f := mustBegin(t, dir)
 	give(t, f, 0, 3)
 	closeNow(t, f)
-	meta := filepath.Join(streamDir(dir, giftStream), "meta.inf")
+	meta := filepath.Join(streamDir(dir, link.GiftStream), "meta.inf")
 	flip(t, meta)
 	if f, _, err := begun(t, dir); err == nil {
 		closeNow(t, f)
 		t.Fatal("it starts, over gifts that are still on disk")
-	} else if !errors.Is(err, ErrLedger) || !strings.Contains(err.Error(), streamDir(dir, giftStream)) {
+	} else if !errors.Is(err, store.ErrLedger) || !strings.Contains(err.Error(), streamDir(dir, link.GiftStream)) {
 		t.Errorf("refused with %v", err)
 	}
 	flip(t, meta)
 	f = mustBegin(t, dir)
 	defer closeNow(t, f)
-	if got, err := f.Gifts(t.Context(), "demo", 0, 10); err != nil || len(got) != 3 {
+	if got, err := f.Store.Gifts.Gifts(t.Context(), "demo", 0, 10); err != nil || len(got) != 3 {
 		t.Errorf("after the mend: %v, %v", got, err)
 	}
 }
@@ -171,15 +174,15 @@ func TestADamagedStreamIsNotMadeAnewOverWhatIsLeft(t *testing.T) {
 func TestWhatIsRevokedIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(t *testing.T, dir, older string){
-		"a byte is another one": func(t *testing.T, dir, _ string) { flip(t, blocks(t, dir, revokedStream)[0]) },
+		"a byte is another one": func(t *testing.T, dir, _ string) { flip(t, blocks(t, dir, link.BucketStream(link.RevokedBucket))[0]) },
 		"an older copy is put back": func(t *testing.T, dir, older string) {
-			if err := os.RemoveAll(streamDir(dir, revokedStream)); err != nil {
+			if err := os.RemoveAll(streamDir(dir, link.BucketStream(link.RevokedBucket))); err != nil {
 				t.Fatal(err)
 			}
-			copyTree(t, streamDir(older, revokedStream), streamDir(dir, revokedStream))
+			copyTree(t, streamDir(older, link.BucketStream(link.RevokedBucket)), streamDir(dir, link.BucketStream(link.RevokedBucket)))
 		},
 		"it is gone": func(t *testing.T, dir, _ string) {
-			if err := os.RemoveAll(streamDir(dir, revokedStream)); err != nil {
+			if err := os.RemoveAll(streamDir(dir, link.BucketStream(link.RevokedBucket))); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -188,14 +191,14 @@ func TestWhatIsRevokedIsNotForgotten(t *testing.T) {
 			t.Parallel()
 			dir, older := t.TempDir(), t.TempDir()
 			f := mustBegin(t, dir)
-			if err := f.Revoke(t.Context(), "user:a", time.Now()); err != nil {
+			if err := f.Store.Revoked.Revoke(t.Context(), "user:a", time.Now()); err != nil {
 				t.Fatal(err)
 			}
 			closeNow(t, f)
 			copyTree(t, dir, older)
 			f = mustBegin(t, dir)
 			for i := range 5 {
-				if err := f.Revoke(t.Context(), fmt.Sprint("user:b", i), time.Now()); err != nil {
+				if err := f.Store.Revoked.Revoke(t.Context(), fmt.Sprint("user:b", i), time.Now()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -207,47 +210,16 @@ func TestWhatIsRevokedIsNotForgotten(t *testing.T) {
 				heard := map[string]bool{}
 				ctx, cancel := context.WithTimeout(t.Context(), wait)
 				defer cancel()
-				stop, err := f.FollowRevoked(ctx, func(name string, _ time.Time, _ bool) { heard[name] = true })
+				stop, err := f.Store.Revoked.FollowRevoked(ctx, func(name string, _ time.Time, _ bool) { heard[name] = true })
 				if err != nil {
 					t.Fatal(err)
 				}
 				stop()
 				t.Fatalf("it starts and knows %v", heard)
 			}
-			if !errors.Is(err, ErrLedger) || !strings.Contains(err.Error(), streamDir(dir, revokedStream)) || !strings.Contains(err.Error(), MarksFile) {
+			if !errors.Is(err, store.ErrLedger) || !strings.Contains(err.Error(), streamDir(dir, link.BucketStream(link.RevokedBucket))) || !strings.Contains(err.Error(), store.MarksFile) {
 				t.Errorf("refused with %v", err)
 			}
 		})
-	}
-}
-
-func TestMarksOutliveATornWrite(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	m, known, err := openMarks(dir, slog.New(slog.DiscardHandler))
-	if err != nil || known {
-		t.Fatalf("new ones: %v, %v", known, err)
-	}
-	for seq := range uint64(5) {
-		m.met(giftStream, seq+1)
-		m.write()
-	}
-	m.close()
-	name := filepath.Join(dir, MarksFile)
-	whole, err := os.ReadFile(name)
-	if err != nil || len(whole) > slots*slotBytes {
-		t.Fatalf("%d bytes, %v", len(whole), err)
-	}
-	for slot, want := range map[int]uint64{0: 5, 1: 4} { // turn 5 is in slot 1, turn 4 in slot 0
-		torn := bytes.Clone(whole)
-		torn[slot*slotBytes+20] ^= 1
-		if err := os.WriteFile(name, torn, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		m, known, err := openMarks(dir, slog.New(slog.DiscardHandler))
-		if err != nil || !known || m.last(giftStream) != want {
-			t.Errorf("slot %d torn: %d, %v, %v", slot, m.last(giftStream), known, err)
-		}
-		m.close()
 	}
 }

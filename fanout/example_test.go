@@ -37,18 +37,18 @@ func Example() {
 	defer func() { _ = f.Close(ctx) }()
 
 	room := printer{make(chan struct{}, 1)}
-	sub, err := f.Subscribe(ctx, "demo", room)
+	sub, err := f.Feeds.Subscribe(ctx, "demo", room)
 	if err != nil {
 		panic(err)
 	}
 	defer sub.Close()
 
-	if err := f.Publish(protocol.ClassDanmaku, "demo", []byte(`{"ev":"danmaku","text":"hello"}`)); err != nil {
+	if err := f.Feeds.Publish(protocol.ClassDanmaku, "demo", []byte(`{"ev":"danmaku","text":"hello"}`)); err != nil {
 		panic(err)
 	}
 	// On disk when it returns; the same id again has the same sequence and no effect.
 	for range 2 {
-		receipt, err := f.StoreGift(ctx, "demo", "u1", "c8", []byte(`{"ev":"gift","gift":"rose"}`))
+		receipt, err := f.Store.Gifts.StoreGift(ctx, "demo", "u1", "c8", []byte(`{"ev":"gift","gift":"rose"}`))
 		if err != nil {
 			panic(err)
 		}

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"liveroom/fanout/link"
+	"liveroom/fanout/store"
 )
 
 // followingAll opens a node that follows everything, and returns what it is told is revoked.
@@ -19,7 +22,7 @@ func followingAll(t *testing.T, cfg Config) (*Fabric, <-chan string) {
 	var err error
 	// On a busy machine the short ProbeTimeout cuts the connection now and then, and a question that is under way with it.
 	eventually(t, "what is revoked is read", func() bool {
-		stop, err = f.FollowRevoked(testContext(t), func(name string, _ time.Time, _ bool) {
+		stop, err = f.Store.Revoked.FollowRevoked(testContext(t), func(name string, _ time.Time, _ bool) {
 			select {
 			case told <- name:
 			default: // nobody asks this node
@@ -28,12 +31,12 @@ func followingAll(t *testing.T, cfg Config) (*Fabric, <-chan string) {
 		return err == nil
 	})
 	t.Cleanup(stop)
-	if stop, err = f.FollowRules(func(RulesRecord) {}); err != nil {
+	if stop, err = f.Store.Rules.FollowRules(func(store.RulesRecord) {}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(stop)
 	eventually(t, "a secret is agreed on", func() bool {
-		_, err = f.Secret(testContext(t), "auth", "agreed")
+		_, err = f.Store.Secrets.Secret(testContext(t), "auth", "agreed")
 		return err == nil
 	})
 	allStand(t, f)
@@ -42,8 +45,8 @@ func followingAll(t *testing.T, cfg Config) (*Fabric, <-chan string) {
 
 func allStand(t *testing.T, f *Fabric) {
 	t.Helper()
-	for _, name := range Followed() {
-		eventually(t, name+" is followed", func() bool { return f.Follows(name) == nil })
+	for _, name := range link.Followed() {
+		eventually(t, name+" is followed", func() bool { return f.Link.Follows(name) == nil })
 	}
 }
 
@@ -62,6 +65,7 @@ func hears(t *testing.T, told <-chan string, name string) {
 
 // A server that was away: until a node has looked at what was decided meanwhile it says that it does not know, one by one.
 func TestFollowersOverARestartOfTheServer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := natsServerAt(t, dir, server.RANDOM_PORT)
 	port := s.Addr().(*net.TCPAddr).Port
@@ -69,14 +73,14 @@ func TestFollowersOverARestartOfTheServer(t *testing.T) {
 	n2, told := followingAll(t, followConfig(s, "n2", s.ClientURL()))
 	for i, name := range []string{"user:a", "user:b", "user:c"} {
 		stopNats(s)
-		for _, what := range Followed() {
-			eventually(t, what+" is missed", func() bool { return n2.Follows(what) != nil })
+		for _, what := range link.Followed() {
+			eventually(t, what+" is missed", func() bool { return n2.Link.Follows(what) != nil })
 		}
 		s = natsServerAt(t, dir, port)
 		if i > 0 { // as soon as it can be stored, and else when all is well
 			allStand(t, n1)
 		}
-		eventually(t, "the store takes it", func() bool { return n1.Revoke(testContext(t), name, time.Now()) == nil })
+		eventually(t, "the store takes it", func() bool { return n1.Store.Revoked.Revoke(testContext(t), name, time.Now()) == nil })
 		began := time.Now()
 		hears(t, told, name)
 		t.Logf("told %v after it was stored", time.Since(began))
@@ -87,34 +91,35 @@ func TestFollowersOverARestartOfTheServer(t *testing.T) {
 // A network that swallows everything and says nothing: a node notices that it is deaf, and has been told what it missed
 // before it says that it follows again.
 func TestFollowersBehindABlackHole(t *testing.T) {
+	t.Parallel()
 	s := natsServer(t)
 	p := newProxy(t, s.ClientURL())
 	n1, _ := followingAll(t, followConfig(s, "n1", s.ClientURL()))
 	n2, told := followingAll(t, followConfig(s, "n2", p.url()))
-	_, sub := subscribe(t, n2, "demo.x")
-	revision, err := n1.PutSettings(testContext(t), "demo.x", []byte("one"), 0)
+	subscribe(t, n2, "demo.x")
+	revision, err := n1.Store.Settings.PutSettings(testContext(t), "demo.x", []byte("one"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "settings arrive", func() bool { return sub.revision.Load() == revision })
+	eventually(t, "settings arrive", func() bool { return n2.Feeds.Seen("demo.x").Revision == revision })
 
 	p.swallow.Store(true)
-	for _, what := range Followed() {
-		eventually(t, what+" is missed", func() bool { return n2.Follows(what) != nil })
+	for _, what := range link.Followed() {
+		eventually(t, what+" is missed", func() bool { return n2.Link.Follows(what) != nil })
 	}
-	if err := n1.Revoke(testContext(t), "user:a", time.Now()); err != nil {
+	if err := n1.Store.Revoked.Revoke(testContext(t), "user:a", time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if revision, err = n1.PutSettings(testContext(t), "demo.x", []byte("two"), revision); err != nil {
+	if revision, err = n1.Store.Settings.PutSettings(testContext(t), "demo.x", []byte("two"), revision); err != nil {
 		t.Fatal(err)
 	}
 	p.swallow.Store(false)
-	eventually(t, "revocations are followed", func() bool { return n2.Follows(FollowRevocations) == nil })
+	eventually(t, "revocations are followed", func() bool { return n2.Link.Follows(link.FollowRevocations) == nil })
 	if len(told) == 0 {
 		t.Error("it follows again and was not told what it missed")
 	}
-	eventually(t, "settings are followed", func() bool { return n2.Follows(FollowSettings) == nil })
-	if got := sub.revision.Load(); got != revision {
+	eventually(t, "settings are followed", func() bool { return n2.Link.Follows(link.FollowSettings) == nil })
+	if got := n2.Feeds.Seen("demo.x").Revision; got != revision {
 		t.Errorf("it follows again at revision %d, want %d", got, revision)
 	}
 	allStand(t, n2)
@@ -123,6 +128,7 @@ func TestFollowersBehindABlackHole(t *testing.T) {
 // An older copy of the store numbers anew what it stores next, and who waits for the numbers after those that he knows waits
 // for long.
 func TestFollowersOfAnOlderCopyOfTheStore(t *testing.T) {
+	t.Parallel()
 	dir, copied := t.TempDir(), t.TempDir()
 	s := natsServerAt(t, dir, server.RANDOM_PORT)
 	port := s.Addr().(*net.TCPAddr).Port
@@ -130,7 +136,7 @@ func TestFollowersOfAnOlderCopyOfTheStore(t *testing.T) {
 	_, told := followingAll(t, followConfig(s, "n2", s.ClientURL()))
 	revoke := func(name string) {
 		t.Helper()
-		eventually(t, name+" is stored", func() bool { return n1.Revoke(testContext(t), name, time.Now()) == nil })
+		eventually(t, name+" is stored", func() bool { return n1.Store.Revoked.Revoke(testContext(t), name, time.Now()) == nil })
 		hears(t, told, name)
 	}
 	revoke("user:a")
@@ -149,13 +155,14 @@ func TestFollowersOfAnOlderCopyOfTheStore(t *testing.T) {
 
 // What a node decides holds on it at once, also while nobody can store it.
 func TestRevocationHoldsHereWhileNATSIsAway(t *testing.T) {
+	t.Parallel()
 	s := natsServer(t)
 	f, told := followingAll(t, followConfig(s, "n1", s.ClientURL()))
 	stopNats(s)
-	eventually(t, "the loss is noticed", func() bool { return !f.connected() })
+	eventually(t, "the loss is noticed", func() bool { return !f.Link.Connected() })
 	ctx, cancel := context.WithCancel(testContext(t))
 	cancel()
-	if err := f.Revoke(ctx, "user:a", time.Now()); err == nil {
+	if err := f.Store.Revoked.Revoke(ctx, "user:a", time.Now()); err == nil {
 		t.Error("stored nowhere and no error")
 	}
 	select {

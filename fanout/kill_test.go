@@ -23,16 +23,16 @@ func victim(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	if _, err := f.Subscribe(ctx, "demo", victimEars{}); err != nil {
+	if _, err := f.Feeds.Subscribe(ctx, "demo", victimEars{}); err != nil {
 		panic(err)
 	}
 	for i := 0; ; i++ {
-		r, err := f.StoreGift(ctx, "demo", "u", fmt.Sprint("c", i), fmt.Append(nil, "rose", i))
+		r, err := f.Store.Gifts.StoreGift(ctx, "demo", "u", fmt.Sprint("c", i), fmt.Append(nil, "rose", i))
 		if err != nil {
 			panic(err)
 		}
 		fmt.Println("gift", i, r.Seq)
-		if err := f.AddLikes("demo", 3); err != nil {
+		if err := f.Store.Likes.AddLikes("demo", 3); err != nil {
 			panic(err)
 		}
 	}
@@ -48,6 +48,7 @@ func (victimEars) Settings([]byte, uint64)        {}
 func (victimEars) Likes(total int64) { fmt.Println("likes", total, 0) }
 
 func TestKilledNodeKeepsItsPromises(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	promised, likes := map[int]uint64{}, int64(0)
 	for range 3 {
@@ -70,7 +71,7 @@ func TestKilledNodeKeepsItsPromises(t *testing.T) {
 		if !r.Duplicate || r.Seq != seq {
 			t.Errorf("gift %d again: %+v, want sequence %d", i, r, seq)
 		}
-		g, err := f.Gift(testContext(t), "demo", seq)
+		g, err := f.Store.Gifts.Gift(testContext(t), "demo", seq)
 		if err != nil || string(g.Event) != fmt.Sprint("rose", i) {
 			t.Errorf("gift %d: %+v, %v", i, g, err)
 		}
@@ -79,7 +80,7 @@ func TestKilledNodeKeepsItsPromises(t *testing.T) {
 	_, s := subscribe(t, f, "demo")
 	var last uint64
 	for {
-		gifts, err := f.Gifts(testContext(t), "demo", last, 1000)
+		gifts, err := f.Store.Gifts.Gifts(testContext(t), "demo", last, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +97,7 @@ func TestKilledNodeKeepsItsPromises(t *testing.T) {
 	if s.Opening().LastGift != last || last < uint64(len(promised)) {
 		t.Errorf("%d gifts promised, the ledger's last is %d, the opening's %d", len(promised), last, s.Opening().LastGift)
 	}
-	if total, err := f.Likes(testContext(t), "demo"); err != nil || total < likes {
+	if total, err := f.Store.Likes.Likes(testContext(t), "demo"); err != nil || total < likes {
 		t.Errorf("likes %d, %v; %d were shown", total, err, likes)
 	}
 }

@@ -8,10 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"liveroom/fanout/link"
+	"liveroom/fanout/store"
 	"liveroom/protocol"
 )
 
 func TestLedgerReadsRoomsApart(t *testing.T) {
+	t.Parallel()
 	f := open(t, Config{NodeID: "n1", DataDir: t.TempDir()})
 	ctx := testContext(t)
 	var seqs []uint64
@@ -30,7 +33,7 @@ func TestLedgerReadsRoomsApart(t *testing.T) {
 		{seqs[4], 10, ""},
 		{999, 10, ""},
 	} {
-		gifts, err := f.Gifts(ctx, "room0", c.after, c.limit)
+		gifts, err := f.Store.Gifts.Gifts(ctx, "room0", c.after, c.limit)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,25 +45,26 @@ func TestLedgerReadsRoomsApart(t *testing.T) {
 			t.Errorf("after %d, limit %d: %q, want %q", c.after, c.limit, got.String(), c.want)
 		}
 	}
-	if last, err := f.LastGift(ctx, "room0"); err != nil || last != seqs[4] {
+	if last, err := f.Store.Gifts.LastGift(ctx, "room0"); err != nil || last != seqs[4] {
 		t.Errorf("last %d, %v", last, err)
 	}
-	if last, err := f.LastGift(ctx, "empty"); err != nil || last != 0 {
+	if last, err := f.Store.Gifts.LastGift(ctx, "empty"); err != nil || last != 0 {
 		t.Errorf("last of an empty room %d, %v", last, err)
 	}
 	for _, seq := range []uint64{0, seqs[1], 999} {
-		if _, err := f.Gift(ctx, "room0", seq); !errors.Is(err, ErrNotFound) {
+		if _, err := f.Store.Gifts.Gift(ctx, "room0", seq); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("gift %d of another room: %v", seq, err)
 		}
 	}
 	for _, limit := range []int{0, 1001} {
-		if _, err := f.Gifts(ctx, "room0", 0, limit); err == nil {
+		if _, err := f.Store.Gifts.Gifts(ctx, "room0", 0, limit); err == nil {
 			t.Errorf("limit %d passes", limit)
 		}
 	}
 }
 
 func TestGiftIDsDoNotRunIntoEachOther(t *testing.T) {
+	t.Parallel()
 	f := open(t, Config{NodeID: "n1", DataDir: t.TempDir()})
 	for _, id := range [][3]string{{"a", "b", "c"}, {"a", "b.c", "d"}, {"a", "b", "c.d"}, {"a", "b:c", "d"}, {"a-b", "c", "d"}, {"a", "b-c", "d"}} {
 		if r := storeGift(t, f, id[0], id[1], id[2], "rose"); r.Duplicate {
@@ -70,32 +74,34 @@ func TestGiftIDsDoNotRunIntoEachOther(t *testing.T) {
 }
 
 func TestFullLedgerRefusesAndSaysSo(t *testing.T) {
+	t.Parallel()
 	f := open(t, Config{NodeID: "n1", DataDir: t.TempDir(), GiftBytes: 1 << 20})
 	big := make([]byte, 100<<10)
 	var err error
 	stored := 0
 	for i := 0; err == nil && i < 20; i++ {
-		if _, err = f.StoreGift(testContext(t), "demo", "u", fmt.Sprint(i), big); err == nil {
+		if _, err = f.Store.Gifts.StoreGift(testContext(t), "demo", "u", fmt.Sprint(i), big); err == nil {
 			stored++
 		}
 	}
-	if !errors.Is(err, ErrRefused) || stored != 10 {
+	if !errors.Is(err, link.ErrRefused) || stored != 10 {
 		t.Fatalf("%d stored, then %v", stored, err)
 	}
-	f.measureLedger(testContext(t))
-	if l := f.Health().Ledger; l.Limit != 1<<20 || l.Bytes < l.Limit*8/10 {
+	f.Store.Gifts.Measure(testContext(t))
+	if l, _ := f.Store.Gifts.Size(); l.Limit != 1<<20 || l.Bytes < l.Limit*8/10 {
 		t.Errorf("ledger %+v", l)
 	}
-	if gifts, err := f.Gifts(testContext(t), "demo", 0, 100); err != nil || len(gifts) != stored {
+	if gifts, err := f.Store.Gifts.Gifts(testContext(t), "demo", 0, 100); err != nil || len(gifts) != stored {
 		t.Errorf("%d gifts, %v", len(gifts), err)
 	}
 }
 
 func TestGiftIsRefusedWhenItsContextIsOver(t *testing.T) {
+	t.Parallel()
 	f := open(t, Config{NodeID: "n1", DataDir: t.TempDir()})
 	ctx, cancel := context.WithCancel(testContext(t))
 	cancel()
-	if _, err := f.StoreGift(ctx, "demo", "u", "c", nil); !errors.Is(err, ErrRefused) {
+	if _, err := f.Store.Gifts.StoreGift(ctx, "demo", "u", "c", nil); !errors.Is(err, link.ErrRefused) {
 		t.Error(err)
 	}
 }
@@ -105,18 +111,18 @@ func TestGiftIsRefusedWhenItsContextIsOver(t *testing.T) {
 func silently(t *testing.T, f *Fabric, room, id string) protocol.Receipt {
 	t.Helper()
 	ctx := testContext(t)
-	s, err := f.js.Stream(ctx, giftStream)
+	s, err := f.Link.JS.Stream(ctx, link.GiftStream)
 	if err != nil {
 		t.Fatal(err)
 	}
 	was := s.CachedInfo().Config
 	mute := was
 	mute.RePublish = nil
-	if _, err := f.js.UpdateStream(ctx, mute); err != nil {
+	if _, err := f.Link.JS.UpdateStream(ctx, mute); err != nil {
 		t.Fatal(err)
 	}
 	r := storeGift(t, f, room, "u", id, "silent "+id)
-	if _, err := f.js.UpdateStream(ctx, was); err != nil {
+	if _, err := f.Link.JS.UpdateStream(ctx, was); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -126,6 +132,7 @@ func silently(t *testing.T, f *Fabric, room, id string) protocol.Receipt {
 const never = 1000 * time.Hour
 
 func TestHoleIsFilledBeforeWhatFollows(t *testing.T) {
+	t.Parallel()
 	f := open(t, Config{NodeID: "n1", DataDir: t.TempDir(), SweepEvery: never})
 	l, s := subscribe(t, f, "demo")
 	var want []uint64
@@ -142,20 +149,21 @@ func TestHoleIsFilledBeforeWhatFollows(t *testing.T) {
 }
 
 func TestLastGiftIsFound(t *testing.T) {
+	t.Parallel()
 	for name, find := range map[string]func(t *testing.T, f *Fabric){
 		"by its repeated id": func(t *testing.T, f *Fabric) {
 			if r := storeGift(t, f, "demo", "u", "hole", "again"); !r.Duplicate {
 				t.Error("stored twice")
 			}
 		},
-		"by the sweep": func(t *testing.T, f *Fabric) { f.sweepSoon.soon() },
+		"by the sweep": func(t *testing.T, f *Fabric) { f.Feeds.SweepSoon() },
 		"by another's presence": func(t *testing.T, f *Fabric) {
-			last, err := f.LastGift(testContext(t), "demo")
+			last, err := f.Store.Gifts.LastGift(testContext(t), "demo")
 			if err != nil {
 				t.Fatal(err)
 			}
 			presence := fmt.Sprintf(`{"node":"n2","inc":1,"beat":1,"whole":true,"part":0,"parts":1,"rooms":{"demo":[1,%d,0,0]}}`, last)
-			if err := f.publish(presenceSubject("n2"), []byte(presence)); err != nil {
+			if err := f.Link.Publish(link.NodeSubject("n2", "presence"), []byte(presence)); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -173,29 +181,30 @@ func TestLastGiftIsFound(t *testing.T) {
 
 // A gift stays out until what is before it can be read, also when the store does not answer at first.
 func TestHoleWaitsForTheStore(t *testing.T) {
+	t.Parallel()
 	f := open(t, Config{NodeID: "n1", DataDir: t.TempDir(), SweepEvery: never})
 	l, _ := subscribe(t, f, "demo")
 	want := []uint64{silently(t, f, "demo", "hole").Seq}
 	ctx := testContext(t)
-	s, err := f.js.Stream(ctx, giftStream)
+	s, err := f.Link.JS.Stream(ctx, link.GiftStream)
 	if err != nil {
 		t.Fatal(err)
 	}
 	was := s.CachedInfo().Config
 	closed := was
 	closed.AllowDirect = false // nobody answers reads
-	if _, err := f.js.UpdateStream(ctx, closed); err != nil {
+	if _, err := f.Link.JS.UpdateStream(ctx, closed); err != nil {
 		t.Fatal(err)
 	}
 	want = append(want, storeGift(t, f, "demo", "u", "heard", "x").Seq)
-	if err := f.Publish(protocol.ClassControl, "demo", []byte("after")); err != nil {
+	if err := f.Feeds.Publish(protocol.ClassControl, "demo", []byte("after")); err != nil {
 		t.Fatal(err)
 	}
 	receive(t, l.events) // the feed has passed the gift
 	if len(l.gifts) != 0 {
 		t.Fatal("a gift was delivered over a hole")
 	}
-	if _, err := f.js.UpdateStream(ctx, was); err != nil {
+	if _, err := f.Link.JS.UpdateStream(ctx, was); err != nil {
 		t.Fatal(err)
 	}
 	expectGifts(t, f, l, want) // by the sweep that the failure asked for
@@ -212,7 +221,7 @@ func expectGifts(t *testing.T, f *Fabric, l *listener, want []uint64) {
 		}
 		prev = seq
 	}
-	if err := f.Publish(protocol.ClassControl, "demo", []byte("mark")); err != nil {
+	if err := f.Feeds.Publish(protocol.ClassControl, "demo", []byte("mark")); err != nil {
 		t.Fatal(err)
 	}
 	receive(t, l.events) // the feed has passed all that was published before
@@ -226,17 +235,17 @@ func TestLedgerID(t *testing.T) {
 	t.Parallel()
 	s := natsServer(t)
 	n1, n2 := node(t, s, "n1"), node(t, s, "n2")
-	if id := n1.LedgerID(); id == "" || id != n2.LedgerID() {
-		t.Errorf("two nodes on one ledger: %q and %q", id, n2.LedgerID())
+	if id := n1.Store.Gifts.LedgerID(); id == "" || id != n2.Store.Gifts.LedgerID() {
+		t.Errorf("two nodes on one ledger: %q and %q", id, n2.Store.Gifts.LedgerID())
 	}
 	dir := t.TempDir()
 	first := openUnclosed(t, Config{NodeID: "e1", DataDir: dir})
 	closeNow(t, first)
 	again := open(t, Config{NodeID: "e1", DataDir: dir})
-	if again.LedgerID() != first.LedgerID() {
-		t.Errorf("after a restart %q, before %q", again.LedgerID(), first.LedgerID())
+	if again.Store.Gifts.LedgerID() != first.Store.Gifts.LedgerID() {
+		t.Errorf("after a restart %q, before %q", again.Store.Gifts.LedgerID(), first.Store.Gifts.LedgerID())
 	}
-	if other := open(t, Config{NodeID: "e1", DataDir: t.TempDir()}); other.LedgerID() == first.LedgerID() {
+	if other := open(t, Config{NodeID: "e1", DataDir: t.TempDir()}); other.Store.Gifts.LedgerID() == first.Store.Gifts.LedgerID() {
 		t.Error("two ledgers have one name")
 	}
 }

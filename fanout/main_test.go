@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
+	"liveroom/fanout/feed"
 	"liveroom/protocol"
 )
 
@@ -51,11 +53,35 @@ func open(t testing.TB, cfg Config) *Fabric {
 
 func openUnclosed(t testing.TB, cfg Config) *Fabric {
 	t.Helper()
+	if cfg.Metrics == nil {
+		cfg.Metrics = prometheus.NewRegistry()
+	}
 	f, err := Open(testContext(t), cfg, testLog(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return f
+}
+
+// counted is the value of one of the node's counters or gauges, with at most one label of that value.
+func counted(t testing.TB, f *Fabric, name, label string) float64 {
+	t.Helper()
+	families, err := f.cfg.Metrics.(*prometheus.Registry).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			if label == "" || m.GetLabel()[0].GetValue() == label {
+				return m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	t.Fatalf("no metric %s %s", name, label)
+	return 0
 }
 
 func closeNow(t testing.TB, f *Fabric) {
@@ -134,13 +160,13 @@ func (l *listener) Gift(g protocol.StoredGift)    { l.gifts <- g }
 func (l *listener) Likes(total int64)             { l.likes <- total }
 func (l *listener) Settings(b []byte, rev uint64) { l.settings <- setting{string(b), rev} }
 
-var _ Handler = (*listener)(nil)
+var _ feed.Handler = (*listener)(nil)
 
 // subscribe joins a room with a new listener.
-func subscribe(t testing.TB, f *Fabric, room string) (*listener, *Subscription) {
+func subscribe(t testing.TB, f *Fabric, room string) (*listener, *feed.Subscription) {
 	t.Helper()
 	l := newListener()
-	s, err := f.Subscribe(testContext(t), room, l)
+	s, err := f.Feeds.Subscribe(testContext(t), room, l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +201,7 @@ func eventually(t testing.TB, what string, holds func() bool) {
 
 func storeGift(t testing.TB, f *Fabric, room, user, id, event string) protocol.Receipt {
 	t.Helper()
-	r, err := f.StoreGift(testContext(t), room, user, id, []byte(event))
+	r, err := f.Store.Gifts.StoreGift(testContext(t), room, user, id, []byte(event))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,8 @@ import (
 	"liveroom/protocol"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"liveroom/fanout/store"
 )
 
 // node opens a node on a server of the test.
@@ -31,11 +33,12 @@ func nodeConfig(s *server.Server, id string) Config {
 
 // has makes the node announce these counts.
 func has(f *Fabric, rooms map[string]int) {
-	f.Announce(func() iter.Seq2[string, int] { return maps.All(rooms) })
+	f.Presence.Announce(func() iter.Seq2[string, int] { return maps.All(rooms) })
 }
 
 // CASES 13: what one sender publishes keeps its order everywhere. Between senders on different nodes NATS promises none.
 func TestSendersKeepTheirOrderOnAllNodes(t *testing.T) {
+	t.Parallel()
 	s := natsServer(t)
 	n1, n2 := node(t, s, "n1"), node(t, s, "n2")
 	l1, _ := subscribe(t, n1, "demo")
@@ -46,7 +49,7 @@ func TestSendersKeepTheirOrderOnAllNodes(t *testing.T) {
 		f := []*Fabric{n1, n2}[sender%2]
 		wg.Go(func() {
 			for i := range each {
-				if err := f.Publish(protocol.ClassDanmaku, "demo", fmt.Append(nil, sender, " ", i)); err != nil {
+				if err := f.Feeds.Publish(protocol.ClassDanmaku, "demo", fmt.Append(nil, sender, " ", i)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -68,6 +71,7 @@ func TestSendersKeepTheirOrderOnAllNodes(t *testing.T) {
 
 // CASES 22: a node that joins after another's death has all gifts, in order, none twice.
 func TestResumeOnAnotherNode(t *testing.T) {
+	t.Parallel()
 	s := natsServer(t)
 	n1, n2 := openUnclosed(t, nodeConfig(s, "n1")), node(t, s, "n2")
 	l, _ := subscribe(t, n1, "demo")
@@ -78,7 +82,7 @@ func TestResumeOnAnotherNode(t *testing.T) {
 	}
 	kill(n1)
 	_, sub := subscribe(t, n2, "demo")
-	gifts, err := n2.Gifts(testContext(t), "demo", want[3], 100)
+	gifts, err := n2.Store.Gifts.Gifts(testContext(t), "demo", want[3], 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,52 +93,52 @@ func TestResumeOnAnotherNode(t *testing.T) {
 
 // kill ends a node without a goodbye.
 func kill(f *Fabric) {
-	f.stop()
-	f.loops.Wait()
 	f.shut()
 }
 
 // CASES 10: a killed node's users are gone in time, and its reused id hides nothing.
 func TestPresence(t *testing.T) {
+	t.Parallel()
 	s := natsServer(t)
 	n1, n2 := openUnclosed(t, nodeConfig(s, "n1")), node(t, s, "n2")
 	has(n1, map[string]int{"demo": 100, "other": 1})
 	has(n2, map[string]int{"demo": 7})
-	eventually(t, "n2 sees n1", func() bool { return n2.Online("demo") == 100 && n2.Online("other") == 1 })
-	eventually(t, "n1 sees n2", func() bool { return n1.Online("demo") == 7 })
-	if got := n2.Nodes(); !slices.Equal(got, []string{"n1"}) || n2.NodeCount() != 2 {
-		t.Errorf("nodes %v, %d", got, n2.NodeCount())
+	eventually(t, "n2 sees n1", func() bool { return n2.Presence.Online("demo") == 100 && n2.Presence.Online("other") == 1 })
+	eventually(t, "n1 sees n2", func() bool { return n1.Presence.Online("demo") == 7 })
+	if got := n2.Presence.Nodes(); !slices.Equal(got, []string{"n1"}) || n2.Presence.NodeCount() != 2 {
+		t.Errorf("nodes %v, %d", got, n2.Presence.NodeCount())
 	}
 
 	kill(n1)
 	killed := time.Now()
-	eventually(t, "n1 is gone", func() bool { return n2.Online("demo") == 0 && len(n2.Rooms()) == 0 })
+	eventually(t, "n1 is gone", func() bool { return n2.Presence.Online("demo") == 0 && len(n2.Presence.Rooms()) == 0 })
 	// The exact bound is the roster model's; here a busy machine may take its time.
 	if took := time.Since(killed); took > n2.cfg.NodeTimeout+3*time.Second {
 		t.Errorf("gone after %v, timeout %v", took, n2.cfg.NodeTimeout)
 	}
 
-	eventually(t, "one node is left", func() bool { return n2.NodeCount() == 1 })
+	eventually(t, "one node is left", func() bool { return n2.Presence.NodeCount() == 1 })
 
-	first := n1.incarnation
+	first := n1.Store.Incarnation()
 	n1 = openUnclosed(t, nodeConfig(s, "n1"))
-	if n1.incarnation <= first {
-		t.Errorf("incarnation %d after %d", n1.incarnation, first)
+	if n1.Store.Incarnation() <= first {
+		t.Errorf("incarnation %d after %d", n1.Store.Incarnation(), first)
 	}
 	has(n1, map[string]int{"demo": 3})
-	eventually(t, "n1 is back", func() bool { return n2.Online("demo") == 3 })
+	eventually(t, "n1 is back", func() bool { return n2.Presence.Online("demo") == 3 })
 
 	kill(n1) // and at once another under its id
 	n1 = openUnclosed(t, nodeConfig(s, "n1"))
 	has(n1, map[string]int{"other": 5})
-	eventually(t, "only the new one counts", func() bool { return n2.Online("demo") == 0 && n2.Online("other") == 5 })
+	eventually(t, "only the new one counts", func() bool { return n2.Presence.Online("demo") == 0 && n2.Presence.Online("other") == 5 })
 
 	closeNow(t, n1)
-	eventually(t, "its goodbye is heard", func() bool { return n2.Online("other") == 0 && n2.NodeCount() == 1 })
+	eventually(t, "its goodbye is heard", func() bool { return n2.Presence.Online("other") == 0 && n2.Presence.NodeCount() == 1 })
 }
 
 // A node with more rooms than one announcement holds is counted whole.
 func TestPresenceInParts(t *testing.T) {
+	t.Parallel()
 	s := natsServer(t)
 	slow := func(id string) Config { // a busy machine needs a while for so many rooms
 		cfg := nodeConfig(s, id)
@@ -143,22 +147,23 @@ func TestPresenceInParts(t *testing.T) {
 	}
 	n1, n2 := open(t, slow("n1")), open(t, slow("n2"))
 	rooms := map[string]int{}
-	for i := range announceRooms*2 + 1 {
+	for i := range 2*4096 + 1 {
 		rooms[fmt.Sprint("room", i)] = 1 + i%9
 	}
 	has(n1, rooms)
-	eventually(t, "all rooms are known", func() bool { return len(n2.Rooms()) == len(rooms) })
-	if !maps.Equal(n2.Rooms(), rooms) {
+	eventually(t, "all rooms are known", func() bool { return len(n2.Presence.Rooms()) == len(rooms) })
+	if !maps.Equal(n2.Presence.Rooms(), rooms) {
 		t.Error("counts differ")
 	}
 }
 
 func TestSettingsReachAllNodes(t *testing.T) {
+	t.Parallel()
 	s := natsServer(t)
 	n1, n2 := node(t, s, "n1"), node(t, s, "n2")
 	l, _ := subscribe(t, n2, "demo")
 	ctx := testContext(t)
-	rev, err := n1.PutSettings(ctx, "demo", []byte("one"), 0)
+	rev, err := n1.Store.Settings.PutSettings(ctx, "demo", []byte("one"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,53 +171,27 @@ func TestSettingsReachAllNodes(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	for name, put := range map[string]func() (uint64, error){
-		"create again": func() (uint64, error) { return n2.PutSettings(ctx, "demo", []byte("x"), 0) },
-		"old revision": func() (uint64, error) { return n2.PutSettings(ctx, "demo", []byte("x"), rev+9) },
+		"create again": func() (uint64, error) { return n2.Store.Settings.PutSettings(ctx, "demo", []byte("x"), 0) },
+		"old revision": func() (uint64, error) { return n2.Store.Settings.PutSettings(ctx, "demo", []byte("x"), rev+9) },
 	} {
-		if _, err := put(); !errors.Is(err, ErrConflict) {
+		if _, err := put(); !errors.Is(err, store.ErrConflict) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	rev2, err := n2.PutSettings(ctx, "demo", []byte("two"), rev)
+	rev2, err := n2.Store.Settings.PutSettings(ctx, "demo", []byte("two"), rev)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := receive(t, l.settings); got != (setting{"two", rev2}) {
 		t.Errorf("%+v", got)
 	}
-	if payload, r, err := n1.Settings(ctx, "demo"); err != nil || string(payload) != "two" || r != rev2 {
+	if payload, r, err := n1.Store.Settings.Settings(ctx, "demo"); err != nil || string(payload) != "two" || r != rev2 {
 		t.Errorf("%q %d %v", payload, r, err)
 	}
 }
 
-// Settings of a room in use do not age away.
-func TestSettingsAreRenewed(t *testing.T) {
-	f := open(t, Config{NodeID: "n1", DataDir: t.TempDir(), SweepEvery: never})
-	l, s := subscribe(t, f, "demo")
-	ctx := testContext(t)
-	rev, err := f.PutSettings(ctx, "demo", []byte("title"), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	receive(t, l.settings)
-	stored, err := f.storedSettings(ctx, "demo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.renew(ctx, stored, stored.Time.Add(f.cfg.SettingsAge*2/3))
-	if got := receive(t, l.settings); got.payload != "title" || got.revision <= rev {
-		t.Errorf("%+v", got)
-	}
-	rev = s.revision.Load()
-	if err := f.sweep(ctx); err != nil { // which asks the store for the time
-		t.Fatal(err)
-	}
-	if _, now, err := f.Settings(ctx, "demo"); err != nil || now != rev {
-		t.Errorf("young settings were renewed: %d, %v", now, err)
-	}
-}
-
 func TestLikesOfAllNodesAreSummed(t *testing.T) {
+	t.Parallel()
 	s := natsServer(t)
 	n1, n2 := node(t, s, "n1"), node(t, s, "n2")
 	l, _ := subscribe(t, n2, "demo")
@@ -221,10 +200,10 @@ func TestLikesOfAllNodesAreSummed(t *testing.T) {
 	for _, f := range []*Fabric{n1, n2} {
 		wg.Go(func() {
 			for range each {
-				if err := f.AddLikes("demo", 3); err != nil {
+				if err := f.Store.Likes.AddLikes("demo", 3); err != nil {
 					t.Error(err)
 				}
-				if err := f.flushLikes(context.Background()); err != nil {
+				if err := f.Store.Likes.Flush(context.Background()); err != nil {
 					t.Error(err)
 				}
 			}
@@ -238,7 +217,7 @@ func TestLikesOfAllNodesAreSummed(t *testing.T) {
 		}
 		total = next
 	}
-	if total, err := n1.Likes(testContext(t), "demo"); err != nil || total != 2*each*3 {
+	if total, err := n1.Store.Likes.Likes(testContext(t), "demo"); err != nil || total != 2*each*3 {
 		t.Errorf("likes %d, %v", total, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 // The order of danmaku over a cluster of three NATS servers, a node on each: what one node publishes keeps its order
 // everywhere; how the messages of different nodes lie between one another differs from node to node, and is logged.
 func TestOrderOverAClusterOfServers(t *testing.T) {
+	t.Parallel()
 	cluster := natsCluster(t)
 	var up sync.WaitGroup
 	for _, m := range cluster {
@@ -30,7 +31,7 @@ func TestOrderOverAClusterOfServers(t *testing.T) {
 	for i, f := range fabrics { // a subscription takes a moment to the other servers
 		for k, l := range listeners {
 			eventually(t, fmt.Sprint("node ", k, " hears node ", i), func() bool {
-				if err := f.Publish(protocol.ClassDanmaku, "demo", []byte("warm")); err != nil {
+				if err := f.Feeds.Publish(protocol.ClassDanmaku, "demo", []byte("warm")); err != nil {
 					return false
 				}
 				select {
@@ -46,7 +47,7 @@ func TestOrderOverAClusterOfServers(t *testing.T) {
 	for n, f := range fabrics {
 		senders.Go(func() {
 			for i := range each {
-				if err := f.Publish(protocol.ClassDanmaku, "demo", fmt.Appendf(nil, "%d %d", n, i)); err != nil {
+				if err := f.Feeds.Publish(protocol.ClassDanmaku, "demo", fmt.Appendf(nil, "%d %d", n, i)); err != nil {
 					t.Error(err)
 				}
 			}

@@ -1,12 +1,13 @@
 package fanout
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"liveroom/fanout/presence"
 )
 
 // refused opens a node that must not be let in, and returns why.
@@ -21,6 +22,7 @@ func refused(t *testing.T, cfg Config) error {
 }
 
 func TestSecondNodeNeedsASharedQuotaStore(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ first, second bool }{{false, false}, {false, true}, {true, false}} {
 		t.Run(fmt.Sprint(c.first, c.second), func(t *testing.T) {
 			t.Parallel()
@@ -30,13 +32,13 @@ func TestSecondNodeNeedsASharedQuotaStore(t *testing.T) {
 			n1 := open(t, cfg)
 			cfg = nodeConfig(s, "n2")
 			cfg.Shared = c.second
-			if err := refused(t, cfg); !errors.Is(err, ErrNotShared) || !strings.Contains(err.Error(), "n1") {
+			if err := refused(t, cfg); !errors.Is(err, presence.ErrNotShared) || !strings.Contains(err.Error(), "n1") {
 				t.Error(err)
 			}
-			if err := n1.Conflict(); err != nil {
+			if err := n1.Presence.Conflict(); err != nil {
 				t.Error("the first:", err)
 			}
-			if err := n1.Health().Err(); err != nil {
+			if err := n1.Health(); err != nil {
 				t.Error("the first:", err)
 			}
 		})
@@ -49,10 +51,10 @@ func TestNodeIDInUse(t *testing.T) {
 	s := natsServer(t)
 	n1 := openUnclosed(t, nodeConfig(s, "n1"))
 	node(t, s, "n2")
-	if err := refused(t, nodeConfig(s, "n1")); !errors.Is(err, ErrNodeTaken) {
+	if err := refused(t, nodeConfig(s, "n1")); !errors.Is(err, presence.ErrNodeTaken) {
 		t.Error(err)
 	}
-	if err := n1.Conflict(); err != nil {
+	if err := n1.Presence.Conflict(); err != nil {
 		t.Error("the first:", err)
 	}
 	kill(n1)
@@ -63,6 +65,7 @@ func TestNodeIDInUse(t *testing.T) {
 
 // Of nodes that start at the same moment, and so do not see each other at the start, the first one is left.
 func TestNodesThatStartAtOnce(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(i int, c *Config){
 		"one id":     func(_ int, c *Config) { c.NodeID = "n" },
 		"not shared": func(_ int, c *Config) { c.Shared = false },
@@ -95,13 +98,13 @@ func TestNodesThatStartAtOnce(t *testing.T) {
 				if r.err == nil {
 					living = append(living, r.f)
 					defer closeNow(t, r.f)
-				} else if !errors.Is(r.err, ErrNodeTaken) && !errors.Is(r.err, ErrNotShared) {
+				} else if !errors.Is(r.err, presence.ErrNodeTaken) && !errors.Is(r.err, presence.ErrNotShared) {
 					t.Error(r.err)
 				}
 			}
 			left := func() (n int) {
 				for _, f := range living {
-					if f.Conflict() == nil {
+					if f.Presence.Conflict() == nil {
 						n++
 					}
 				}
@@ -110,21 +113,21 @@ func TestNodesThatStartAtOnce(t *testing.T) {
 			eventually(t, "one is left", func() bool { return left() == 1 })
 			first := living[0]
 			for _, f := range living {
-				if f.incarnation < first.incarnation {
+				if f.Store.Incarnation() < first.Store.Incarnation() {
 					first = f
 				}
 			}
-			if err := first.Conflict(); err != nil {
+			if err := first.Presence.Conflict(); err != nil {
 				t.Error("the first one ends:", err)
 			}
 			if name == "one id" { // the goodbyes of the others have not taken it away
 				has(first, map[string]int{"demo": 1})
-				eventually(t, "the first one is seen", func() bool { return bystander.Online("demo") == 1 })
+				eventually(t, "the first one is seen", func() bool { return bystander.Presence.Online("demo") == 1 })
 			}
 			for _, f := range living {
 				if f != first {
-					receive(t, f.Ended())
-					if f.Health().Err() == nil {
+					receive(t, f.Presence.Ended())
+					if f.Health() == nil {
 						t.Error("a node that must end is well")
 					}
 				}
@@ -143,15 +146,15 @@ func TestSilentNodeLosesItsID(t *testing.T) {
 	old := open(t, cfg)
 	p.hold()
 	other := node(t, s, "n2")
-	eventually(t, "n1 is gone", func() bool { return len(other.Nodes()) == 0 })
-	young := node(t, s, "n1")
-	eventually(t, "n1 is let in", func() bool { return time.Since(young.began) > 2*cfg.NodeTimeout })
+	eventually(t, "n1 is gone", func() bool { return len(other.Presence.Nodes()) == 0 })
+	young, began := node(t, s, "n1"), time.Now()
+	eventually(t, "n1 is let in", func() bool { return time.Since(began) > 2*cfg.NodeTimeout })
 	p.release()
-	receive(t, old.Ended())
-	if err := old.Conflict(); !errors.Is(err, ErrNodeTaken) {
+	receive(t, old.Presence.Ended())
+	if err := old.Presence.Conflict(); !errors.Is(err, presence.ErrNodeTaken) {
 		t.Error(err)
 	}
-	if err := young.Conflict(); err != nil {
+	if err := young.Presence.Conflict(); err != nil {
 		t.Error("the one that was let in:", err)
 	}
 }
@@ -168,7 +171,7 @@ func TestPartition(t *testing.T) {
 	has(n2, map[string]int{"demo": 20})
 	has(n3, map[string]int{"demo": 300})
 	sees := func(f *Fabric, online, nodes int) func() bool {
-		return func() bool { return f.Online("demo") == online && len(f.Nodes()) == nodes }
+		return func() bool { return f.Presence.Online("demo") == online && len(f.Presence.Nodes()) == nodes }
 	}
 	all := func() bool { return sees(n1, 320, 2)() && sees(n2, 301, 2)() && sees(n3, 21, 2)() }
 	eventually(t, "all see all", all)
@@ -180,72 +183,11 @@ func TestPartition(t *testing.T) {
 		if took := time.Since(cut); took > cfg.NodeTimeout+3*time.Second { // the exact bound is the roster model's
 			t.Errorf("took %v", took)
 		}
-		if n := n1.NodeCount(); n != 3 {
+		if n := n1.Presence.NodeCount(); n != 3 {
 			t.Errorf("the one that is cut off counts %d nodes", n)
 		}
 		p.release()
 		p.cut() // what nats.go would find with its own pings
 		eventually(t, "all see all again", all)
 	}
-}
-
-// A node that starts knows the others' rooms at once, and one that missed a change asks.
-func TestPresenceOfChanges(t *testing.T) {
-	t.Parallel()
-	s := natsServer(t)
-	slow := func(id string) Config {
-		cfg := nodeConfig(s, id)
-		cfg.AnnounceEvery, cfg.NodeTimeout = 5*time.Second, 2*wait
-		return cfg
-	}
-	n1 := open(t, slow("n1"))
-	has(n1, map[string]int{"a": 1, "b": 2})
-	n2 := open(t, slow("n2"))
-	eventually(t, "the new node knows", func() bool { return n2.Online("a") == 1 && n2.Online("b") == 2 })
-	has(n1, map[string]int{"b": 3, "c": 4}) // asks for a beat, which says the changes
-	eventually(t, "changes arrive", func() bool { return n2.Online("a") == 0 && n2.Online("b") == 3 && n2.Online("c") == 4 })
-	n2.roster.mu.Lock()
-	p := n2.roster.peers["n1"]
-	p.beat-- // as if the last one had been lost
-	n2.roster.changeLocked(p, map[string]announced{"c": {9}})
-	n2.roster.mu.Unlock()
-	has(n1, map[string]int{"b": 3, "c": 4})
-	eventually(t, "the loss is repaired", func() bool { return n2.Online("c") == 4 })
-}
-
-// What presence costs with many rooms: bytes and time for one beat.
-func BenchmarkPresence(b *testing.B) {
-	const rooms = 10_000
-	for name, changed := range map[string]int{"whole": rooms, "tenth": rooms / 10, "quiet": 0} {
-		b.Run(name, func(b *testing.B) {
-			said, now := map[string]announced{}, map[string]announced{}
-			for i := range rooms {
-				room, v := fmt.Sprintf("room-%08d", i), announced{int64(i % 500), int64(1_000_000 + i), int64(i), int64(i * 37)}
-				said[room] = v
-				if i < changed {
-					v[3]++
-				}
-				now[room] = v
-			}
-			f := &Fabric{cfg: Config{NodeID: "n1"}}
-			bytes := 0
-			for b.Loop() {
-				bytes = 0
-				parts := cutParts(now, said, false)
-				for i, part := range parts {
-					bytes += len(encoded(b, announcement{identity: f.identity(), Beat: 1, Part: i, Parts: len(parts), Rooms: part}))
-				}
-			}
-			b.ReportMetric(float64(bytes), "B/beat")
-			b.ReportMetric(float64(bytes)/2, "B/s") // a beat each two seconds
-		})
-	}
-}
-
-func encoded(b *testing.B, a announcement) []byte {
-	body, err := json.Marshal(a)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return body
 }

@@ -1,14 +1,15 @@
 package fanout
 
 import (
-	"context"
-	"fmt"
 	"net"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"liveroom/fanout/link"
+	"liveroom/fanout/store"
 )
 
 // A server that was stopped, lost its disk, and is started empty: the nodes that lived through it go on as if nothing
@@ -28,32 +29,32 @@ func TestStoreComesBackEmpty(t *testing.T) {
 	l2, s2 := subscribe(t, n2, "demo")
 	_, left := subscribe(t, n2, "left")
 	for room, likes := range map[string]int64{"demo": 100, "left": 7} {
-		if err := n1.AddLikes(room, likes); err != nil {
+		if err := n1.Store.Likes.AddLikes(room, likes); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if a, b := receive(t, l1.likes), receive(t, l2.likes); a != 100 || b != 100 {
 		t.Fatal(a, b)
 	}
-	eventually(t, "the other room's likes are shown", func() bool { return left.total.Load() == 7 })
+	eventually(t, "the other room's likes are shown", func() bool { return n2.Feeds.Seen("left").Likes == 7 })
 	left.Close()
-	revision, err := n1.PutSettings(ctx, "demo", []byte("title"), 0)
+	revision, err := n1.Store.Settings.PutSettings(ctx, "demo", []byte("title"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	receive(t, l1.settings)
 	receive(t, l2.settings)
-	rules := make(chan RulesRecord, 16)
-	stop, err := n2.FollowRules(func(r RulesRecord) { rules <- r })
+	rules := make(chan store.RulesRecord, 16)
+	stop, err := n2.Store.Rules.FollowRules(func(r store.RulesRecord) { rules <- r })
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stop()
-	if _, err := n1.PublishRules(ctx, []byte("rules"), 0); err != nil {
+	if _, err := n1.Store.Rules.PublishRules(ctx, []byte("rules"), 0); err != nil {
 		t.Fatal(err)
 	}
 	before := receive(t, rules)
-	if _, err := n1.Secret(ctx, "auth", "agreed"); err != nil {
+	if _, err := n1.Store.Secrets.Secret(ctx, "auth", "agreed"); err != nil {
 		t.Fatal(err)
 	}
 	old := storeGift(t, n1, "demo", "u", "old", "old")
@@ -61,20 +62,20 @@ func TestStoreComesBackEmpty(t *testing.T) {
 	receive(t, l2.gifts)
 
 	stopNats(s)
-	if err := n1.AddLikes("demo", 3); err != nil { // waits
+	if err := n1.Store.Likes.AddLikes("demo", 3); err != nil { // waits
 		t.Fatal(err)
 	}
 	s = natsServerAt(t, t.TempDir(), port)
 
 	total := func(f *Fabric, room string) int64 {
-		n, err := f.Likes(testContext(t), room)
+		n, err := f.Store.Likes.Likes(testContext(t), room)
 		if err != nil {
 			return -1
 		}
 		return n
 	}
 	eventually(t, "totals are back", func() bool { return total(n1, "demo") >= 103 && total(n2, "left") >= 7 })
-	if err := n2.AddLikes("demo", 4); err != nil {
+	if err := n2.Store.Likes.AddLikes("demo", 4); err != nil {
 		t.Fatal(err)
 	}
 	for i, l := range []*listener{l1, l2} {
@@ -93,11 +94,11 @@ func TestStoreComesBackEmpty(t *testing.T) {
 	if after.Version <= before.Version || string(after.Payload) != "rules" {
 		t.Errorf("limits %d %q after %d", after.Version, after.Payload, before.Version)
 	}
-	payload, again, err := n2.Settings(ctx, "demo")
+	payload, again, err := n2.Store.Settings.Settings(ctx, "demo")
 	if err != nil || string(payload) != "title" || again <= revision {
 		t.Errorf("settings %q %d, %v; revision was %d", payload, again, err, revision)
 	}
-	next, err := n2.PutSettings(ctx, "demo", []byte("new"), again)
+	next, err := n2.Store.Settings.PutSettings(ctx, "demo", []byte("new"), again)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,65 +125,11 @@ func TestStoreComesBackEmpty(t *testing.T) {
 	if _, s3 := subscribe(t, n3, "demo"); s3.Opening().Likes != 107 || s3.Opening().LastGift != gift.Seq {
 		t.Errorf("a new node's opening %+v", s3.Opening())
 	}
-	if secret, err := n3.Secret(ctx, "auth", "another"); err != nil || secret != "agreed" {
+	if secret, err := n3.Store.Secrets.Secret(ctx, "auth", "another"); err != nil || secret != "agreed" {
 		t.Errorf("secret %q, %v", secret, err)
 	}
-	if n3.incarnation <= n2.incarnation {
-		t.Errorf("incarnation %d after %d", n3.incarnation, n2.incarnation)
-	}
-}
-
-// Many nodes that see the same loss repair it once, also when one of them died over it, and while likes come in.
-func TestLossIsRepairedOnce(t *testing.T) {
-	t.Parallel()
-	s := natsServer(t)
-	nodes := []*Fabric{node(t, s, "n1"), node(t, s, "n2"), node(t, s, "n3")}
-	ctx := testContext(t)
-	for round := range int64(5) {
-		room := fmt.Sprint("room", round)
-		if err := nodes[0].AddLikes(room, 1000); err != nil {
-			t.Fatal(err)
-		}
-		if err := nodes[0].flushLikes(ctx); err != nil {
-			t.Fatal(err)
-		}
-		stream, err := nodes[0].js.Stream(ctx, likesStream)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(likesSubject(room))); err != nil {
-			t.Fatal(err)
-		}
-		key := "raise." + room
-		if round%2 == 1 { // a node that died before, or right after, it made what it had put on record
-			r := raise{ID: fmt.Sprint("dead", round), Delta: 1000}
-			if _, err := nodes[0].recordRaise(ctx, key, r, 0); err != nil {
-				t.Fatal(err)
-			}
-			if round == 3 {
-				if err := nodes[0].makeRaise(ctx, room, r); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		var wg sync.WaitGroup
-		for i, f := range nodes {
-			wg.Go(func() {
-				if err := f.healRoom(ctx, room, 1000-int64(i)*10); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-		if total, err := nodes[0].Likes(ctx, room); err != nil || total != 1000 {
-			t.Errorf("round %d: likes %d, %v", round, total, err)
-		}
-		if err := nodes[1].healLikes(context.Background(), map[string]int64{room: 1000}); err != nil {
-			t.Error(err)
-		}
-		if total, err := nodes[2].Likes(ctx, room); err != nil || total != 1000 {
-			t.Errorf("round %d, again: likes %d, %v", round, total, err)
-		}
+	if n3.Store.Incarnation() <= n2.Store.Incarnation() {
+		t.Errorf("incarnation %d after %d", n3.Store.Incarnation(), n2.Store.Incarnation())
 	}
 }
 
@@ -192,59 +139,45 @@ func TestSweepFindsLostLikes(t *testing.T) {
 	s := natsServer(t)
 	f := node(t, s, "n1")
 	l, sub := subscribe(t, f, "demo")
-	if err := f.AddLikes("demo", 50); err != nil {
+	if err := f.Store.Likes.AddLikes("demo", 50); err != nil {
 		t.Fatal(err)
 	}
 	receive(t, l.likes)
 	ctx := testContext(t)
-	stream, err := f.js.Stream(ctx, likesStream)
+	stream, err := f.Link.JS.Stream(ctx, link.LikesStream)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(likesSubject("demo"))); err != nil {
+	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(link.LikesPrefix+"demo")); err != nil {
 		t.Fatal(err)
 	}
-	f.sweepSoon.soon()
-	eventually(t, "the total is back", func() bool { total, err := f.Likes(ctx, "demo"); return err == nil && total == 50 })
+	f.Feeds.SweepSoon()
+	eventually(t, "the total is back", func() bool { total, err := f.Store.Likes.Likes(ctx, "demo"); return err == nil && total == 50 })
 	sub.Close()
-}
-
-func TestTotalsAreBounded(t *testing.T) {
-	k := newTotals()
-	for i := range totalsKept + 10 {
-		k.keep(fmt.Sprint(i), int64(i+1))
-		k.keep(fmt.Sprint(i), 1) // never falls
-		k.keep("nothing", 0)
-	}
-	if len(k.byRoom) != totalsKept || len(k.rooms) != totalsKept {
-		t.Errorf("%d totals, %d rooms", len(k.byRoom), len(k.rooms))
-	}
-	if a, b := k.of("9"), k.of("10"); a != 0 || b != 11 {
-		t.Errorf("the oldest %d, the next %d", a, b)
-	}
 }
 
 // Of the nodes that tell an empty store what they know the first one may have heard less than the others. What they know wins:
 // nobody is handed the older copy, and the store ends with the newer.
 func TestNewerCopyIsRestored(t *testing.T) {
+	t.Parallel()
 	s := natsServer(t)
 	ctx := testContext(t)
 	cfg := nodeConfig(s, "n1")
 	cfg.FollowEvery = 20 * time.Millisecond
 	f := open(t, cfg)
-	l, sub := subscribe(t, f, "demo")
-	rules := make(chan RulesRecord, 64)
-	stop, err := f.FollowRules(func(r RulesRecord) { rules <- r })
+	l, _ := subscribe(t, f, "demo")
+	rules := make(chan store.RulesRecord, 64)
+	stop, err := f.Store.Rules.FollowRules(func(r store.RulesRecord) { rules <- r })
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stop()
 	var version, revision uint64
 	for _, text := range []string{"old", "new"} {
-		if version, err = f.PublishRules(ctx, []byte(text), version); err != nil {
+		if version, err = f.Store.Rules.PublishRules(ctx, []byte(text), version); err != nil {
 			t.Fatal(err)
 		}
-		if revision, err = f.PutSettings(ctx, "demo", []byte(text), revision); err != nil {
+		if revision, err = f.Store.Settings.PutSettings(ctx, "demo", []byte(text), revision); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -254,11 +187,18 @@ func TestNewerCopyIsRestored(t *testing.T) {
 	}
 
 	behind := node(t, s, "n2") // restores what it has heard of, the first ones
-	if _, err := behind.publishRules(ctx, record{Data: []byte("old"), Origin: version - 1}, version); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := behind.putSettings(ctx, "demo", record{Data: []byte("old"), Origin: revision - 1}, revision); err != nil {
-		t.Fatal(err)
+	for _, w := range []struct {
+		subject string
+		origin  uint64
+		expect  jetstream.PublishOpt
+	}{
+		{link.RulesSubject, version - 1, jetstream.WithExpectLastSequence(version)},
+		{link.BucketPrefix(link.SettingsBucket) + "demo", revision - 1, jetstream.WithExpectLastSequencePerSubject(revision)},
+	} {
+		m := &nats.Msg{Subject: w.subject, Data: []byte("old"), Header: link.Record{Origin: w.origin}.Header()}
+		if _, err := behind.Link.JS.PublishMsg(ctx, m, w.expect); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if r := receive(t, rules); string(r.Payload) != "new" || r.Version != version+2 {
 		t.Errorf("handed version %d, %s", r.Version, r.Payload)
@@ -266,7 +206,7 @@ func TestNewerCopyIsRestored(t *testing.T) {
 	if got := receive(t, l.settings); got != (setting{"new", revision + 2}) {
 		t.Errorf("handed %+v", got)
 	}
-	if got := *sub.settings.Load(); got.decided() != revision {
-		t.Errorf("the settings are those of %d, want %d", got.decided(), revision)
+	if got, err := f.Store.SettingsRecord(ctx, "demo"); err != nil || got.Decided() != revision {
+		t.Errorf("the settings are those of %d, want %d: %v", got.Decided(), revision, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 )
 
 func TestRevocationsReachNodesThatAreThereAndThoseToCome(t *testing.T) {
+	t.Parallel()
 	type told struct {
 		name  string
 		at    time.Time
@@ -14,7 +15,7 @@ func TestRevocationsReachNodesThatAreThereAndThoseToCome(t *testing.T) {
 	s := natsServer(t)
 	follow := func(f *Fabric) <-chan told {
 		news := make(chan told, 10)
-		stop, err := f.FollowRevoked(testContext(t), func(name string, at time.Time, known bool) { news <- told{name, at, known} })
+		stop, err := f.Store.Revoked.FollowRevoked(testContext(t), func(name string, at time.Time, known bool) { news <- told{name, at, known} })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -25,7 +26,7 @@ func TestRevocationsReachNodesThatAreThereAndThoseToCome(t *testing.T) {
 	a := open(t, Config{NodeID: "a", URLs: []string{s.ClientURL()}, Shared: true})
 	here := follow(a)
 	for _, name := range []string{"user:ann@example.com", "token:*.> /ä"} {
-		if err := a.Revoke(testContext(t), name, at); err != nil {
+		if err := a.Store.Revoked.Revoke(testContext(t), name, at); err != nil {
 			t.Fatal(err)
 		}
 		if got := receive(t, here); got.known || !got.at.Equal(at) {
@@ -40,7 +41,7 @@ func TestRevocationsReachNodesThatAreThereAndThoseToCome(t *testing.T) {
 		}
 	}
 	later := at.Add(time.Hour)
-	if err := b.Revoke(testContext(t), "user:ann@example.com", later); err != nil {
+	if err := b.Store.Revoked.Revoke(testContext(t), "user:ann@example.com", later); err != nil {
 		t.Fatal(err)
 	}
 	for _, news := range []<-chan told{here, there} {

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +15,8 @@ import (
 	"liveroom/protocol"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"liveroom/fanout/link"
 )
 
 // guardedDir tells a process of this test to be a NATS server with its store there. It is one of its own, because nats-server reads
@@ -93,6 +94,7 @@ func guardedServer(t *testing.T) (url string, reload func(denied)) {
 
 // What is forbidden at the start is a refusal to start that names it.
 func TestForbiddenAtTheStart(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		publish, hear []string
 		want          string
@@ -118,7 +120,7 @@ func TestForbiddenAtTheStart(t *testing.T) {
 			t.Errorf("without %s: opened", tc.want)
 			continue
 		}
-		if !errors.Is(err, ErrForbidden) || !strings.Contains(err.Error(), tc.want) {
+		if !errors.Is(err, link.ErrForbidden) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("without %s: %v", tc.want, err)
 		}
 		t.Logf("after %v: %v", time.Since(began), err)
@@ -128,6 +130,7 @@ func TestForbiddenAtTheStart(t *testing.T) {
 // What is forbidden later, by a reload of the server, is noticed without anybody's message, told by what is published then, and
 // over when it is allowed again; in the log it is one line, however many there were.
 func TestForbiddenByAReload(t *testing.T) {
+	t.Parallel()
 	url, reload := guardedServer(t)
 	var out syncBuffer
 	f, err := Open(testContext(t), Config{
@@ -142,7 +145,7 @@ func TestForbiddenByAReload(t *testing.T) {
 	heardAgain := func(what string) {
 		t.Helper()
 		eventually(t, what, func() bool {
-			return f.Health().Err() == nil && f.Publish(protocol.ClassDanmaku, "demo", []byte(what)) == nil
+			return f.Health() == nil && f.Feeds.Publish(protocol.ClassDanmaku, "demo", []byte(what)) == nil
 		})
 		for got := receive(t, l.events); got != "danmaku "+what; got = receive(t, l.events) {
 		}
@@ -150,17 +153,17 @@ func TestForbiddenByAReload(t *testing.T) {
 	heardAgain("at the start")
 
 	reload(denied{Publish: []string{"lr.room.*.danmaku", "lr.gift.*"}})
-	eventually(t, "it is noticed", func() bool { return slices.Contains(f.Forbidden(), "publish lr.room.*.danmaku") })
+	eventually(t, "it is noticed", func() bool { return forbids(f, "publish lr.room.*.danmaku") })
 	for i := range 200 {
-		if err := f.Publish(protocol.ClassDanmaku, "demo", fmt.Append(nil, i)); !errors.Is(err, ErrForbidden) {
+		if err := f.Feeds.Publish(protocol.ClassDanmaku, "demo", fmt.Append(nil, i)); !errors.Is(err, link.ErrForbidden) {
 			t.Fatalf("message %d: %v", i, err)
 		}
 	}
-	if err := f.Health().Err(); !errors.Is(err, ErrForbidden) || !strings.Contains(err.Error(), "lr.room.*.danmaku") {
+	if err := f.Health(); !errors.Is(err, link.ErrForbidden) || !strings.Contains(err.Error(), "lr.room.*.danmaku") {
 		t.Errorf("health is %v", err)
 	}
-	eventually(t, "so are gifts", func() bool { return slices.Contains(f.Forbidden(), "publish lr.gift.*") })
-	if _, err := f.StoreGift(testContext(t), "demo", "u", "c", []byte("rose")); !errors.Is(err, ErrRefused) || !errors.Is(err, ErrForbidden) {
+	eventually(t, "so are gifts", func() bool { return forbids(f, "publish lr.gift.*") })
+	if _, err := f.Store.Gifts.StoreGift(testContext(t), "demo", "u", "c", []byte("rose")); !errors.Is(err, link.ErrRefused) || !errors.Is(err, link.ErrForbidden) {
 		t.Errorf("a gift: %v", err)
 	}
 	if n := strings.Count(out.String(), "nats forbids"); n != 1 {
@@ -170,13 +173,14 @@ func TestForbiddenByAReload(t *testing.T) {
 	heardAgain("allowed again")
 
 	reload(denied{Hear: []string{"lr.room.>"}})
-	eventually(t, "that nothing is heard is noticed", func() bool { return slices.Contains(f.Forbidden(), "subscribe lr.room.*.>") })
+	eventually(t, "that nothing is heard is noticed", func() bool { return forbids(f, "subscribe lr.room.*.>") })
 	reload(denied{})
 	heardAgain("heard again")
 }
 
 // A node that took long to open has said nothing yet, so silence proves nothing.
 func TestASlowOpeningForbidsNothing(t *testing.T) {
+	t.Parallel()
 	s := natsServer(t)
 	p := newProxy(t, s.ClientURL())
 	cfg := nodeConfig(s, "n1")
@@ -184,13 +188,29 @@ func TestASlowOpeningForbidsNothing(t *testing.T) {
 	p.hold()
 	slow := time.AfterFunc(cfg.ProbeTimeout*5/4, p.release)
 	defer slow.Stop()
-	f := open(t, cfg)
-	for _, c := range []protocol.Class{protocol.ClassDanmaku, protocol.ClassControl} {
-		eventually(t, "the probe is heard", func() bool { return f.roads.live[c].back.Load() > 0 })
+	log := &syncBuffer{}
+	f, err := Open(testContext(t), cfg, slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
 	}
-	f.roads.told.Lock()
-	defer f.roads.told.Unlock()
-	if !f.roads.last.IsZero() {
-		t.Error("a road was called forbidden")
+	defer closeNow(t, f)
+	for _, kind := range []link.Kind{protocol.ClassDanmaku.String(), protocol.ClassControl.String()} {
+		heard, err := f.Link.Live.SubscribeSync("lr.room.==n1." + kind)
+		if err == nil {
+			_, err = heard.NextMsg(wait)
+			_ = heard.Unsubscribe() // a connection does not close before all is read
+		}
+		if err != nil {
+			t.Fatal("the probe is not heard:", err)
+		}
 	}
+	if strings.Contains(log.String(), "forbids") {
+		t.Errorf("a road was called forbidden: %s", log.String())
+	}
+}
+
+// forbids reports whether that is known to be forbidden.
+func forbids(f *Fabric, what string) bool {
+	err := f.Link.Allowed()
+	return err != nil && strings.Contains(err.Error(), what)
 }

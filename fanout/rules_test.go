@@ -9,21 +9,24 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"liveroom/fanout/store"
 )
 
 // TestRulesAreVersioned: one winner among those who publish on the same version, history newest first, all over a
 // restart of the node.
 func TestRulesAreVersioned(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ctx := testContext(t)
 	f := openUnclosed(t, Config{NodeID: "n1", DataDir: dir})
-	if _, ok, err := f.LastRules(ctx); ok || err != nil {
-		t.Fatalf("a new store has rules: %v, %v", ok, err)
+	if got, err := f.Store.Rules.RulesHistory(ctx, 0, 1); len(got) != 0 || err != nil {
+		t.Fatalf("a new store has rules: %v, %v", got, err)
 	}
 	results := make(chan error, 8)
 	for i := range 8 {
 		go func() {
-			_, err := f.PublishRules(ctx, fmt.Appendf(nil, "set %d", i), 0)
+			_, err := f.Store.Rules.PublishRules(ctx, fmt.Appendf(nil, "set %d", i), 0)
 			results <- err
 		}()
 	}
@@ -32,7 +35,7 @@ func TestRulesAreVersioned(t *testing.T) {
 		switch err := receive(t, results); {
 		case err == nil:
 			won++
-		case !errors.Is(err, ErrConflict):
+		case !errors.Is(err, store.ErrConflict):
 			t.Error(err)
 		}
 	}
@@ -40,39 +43,34 @@ func TestRulesAreVersioned(t *testing.T) {
 		t.Fatalf("%d publishers won", won)
 	}
 	for v := uint64(1); v < 5; v++ {
-		if got, err := f.PublishRules(ctx, fmt.Appendf(nil, "after %d", v), v); err != nil || got != v+1 {
+		if got, err := f.Store.Rules.PublishRules(ctx, fmt.Appendf(nil, "after %d", v), v); err != nil || got != v+1 {
 			t.Fatalf("version %d, %v", got, err)
 		}
 	}
 	closeNow(t, f)
 
 	f = open(t, Config{NodeID: "n1", DataDir: dir})
-	history, err := f.RulesHistory(ctx, 0, 3)
+	history, err := f.Store.Rules.RulesHistory(ctx, 0, 3)
 	if err != nil || len(history) != 3 || history[0].Version != 5 || history[2].Version != 3 {
 		t.Fatalf("history %v, %v", history, err)
 	}
-	older, err := f.RulesHistory(ctx, 3, 10)
+	older, err := f.Store.Rules.RulesHistory(ctx, 3, 10)
 	if err != nil || len(older) != 2 || older[0].Version != 2 {
 		t.Fatalf("older %v, %v", older, err)
 	}
-	one, err := f.Rules(ctx, 4)
-	if err != nil || string(one.Payload) != "after 3" || one.Time.IsZero() {
-		t.Fatalf("version 4: %v, %v", one, err)
-	}
-	for _, none := range []uint64{0, 6} {
-		if _, err := f.Rules(ctx, none); !errors.Is(err, ErrNotFound) {
-			t.Errorf("version %d: %v", none, err)
-		}
+	if one := history[1]; string(one.Payload) != "after 3" || one.Time.IsZero() || one.Node != "n1" {
+		t.Errorf("version 4: %+v", one)
 	}
 }
 
 // TestRulesWithoutTheNewest: a damaged disk took the newest set; those before it are there to go back to, and the next one
 // still follows it.
 func TestRulesWithoutTheNewest(t *testing.T) {
+	t.Parallel()
 	ctx, dir := testContext(t), t.TempDir()
 	f := openUnclosed(t, Config{NodeID: "n1", DataDir: dir})
 	for v := range uint64(3) {
-		if _, err := f.PublishRules(ctx, fmt.Appendf(nil, "set %d", v+1), v); err != nil {
+		if _, err := f.Store.Rules.PublishRules(ctx, fmt.Appendf(nil, "set %d", v+1), v); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,11 +93,11 @@ func TestRulesWithoutTheNewest(t *testing.T) {
 	}
 
 	f = open(t, Config{NodeID: "n1", DataDir: dir})
-	history, err := f.RulesHistory(ctx, 0, 2)
+	history, err := f.Store.Rules.RulesHistory(ctx, 0, 2)
 	if err != nil || len(history) == 0 || history[0].Version != 2 {
 		t.Errorf("history %v, %v", history, err)
 	}
-	if got, err := f.PublishRules(ctx, []byte("set 4"), 3); err != nil || got != 4 {
+	if got, err := f.Store.Rules.PublishRules(ctx, []byte("set 4"), 3); err != nil || got != 4 {
 		t.Errorf("version %d, %v", got, err)
 	}
 }
@@ -107,22 +105,23 @@ func TestRulesWithoutTheNewest(t *testing.T) {
 // TestRulesReachEveryNode: two nodes hear of a set at once, and one that was cut off when it was published hears of it
 // from its own look at the store.
 func TestRulesReachEveryNode(t *testing.T) {
+	t.Parallel()
 	url := natsServer(t).ClientURL()
 	ctx := testContext(t)
-	heard := make([]chan RulesRecord, 2)
+	heard := make([]chan store.RulesRecord, 2)
 	var nodes []*Fabric
 	for i := range heard {
 		// The period is far longer than the test: what arrives has come as news.
 		f := open(t, Config{NodeID: fmt.Sprint("n", i), URLs: []string{url}, Shared: true, FollowEvery: time.Hour})
 		nodes = append(nodes, f)
-		heard[i] = make(chan RulesRecord, 10)
-		stop, err := f.FollowRules(func(r RulesRecord) { heard[i] <- r })
+		heard[i] = make(chan store.RulesRecord, 10)
+		stop, err := f.Store.Rules.FollowRules(func(r store.RulesRecord) { heard[i] <- r })
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(stop)
 	}
-	if _, err := nodes[0].PublishRules(ctx, []byte("first"), 0); err != nil {
+	if _, err := nodes[0].Store.Rules.PublishRules(ctx, []byte("first"), 0); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range heard {
@@ -132,8 +131,8 @@ func TestRulesReachEveryNode(t *testing.T) {
 	}
 
 	late := open(t, Config{NodeID: "late", URLs: []string{url}, Shared: true, FollowEvery: 10 * time.Millisecond})
-	c := make(chan RulesRecord, 10)
-	stop, err := late.FollowRules(func(r RulesRecord) { c <- r })
+	c := make(chan store.RulesRecord, 10)
+	stop, err := late.Store.Rules.FollowRules(func(r store.RulesRecord) { c <- r })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 )
 
 func TestNodesAgreeOnTheSecretOfferedFirst(t *testing.T) {
+	t.Parallel()
 	s := natsServer(t)
 	a := open(t, Config{NodeID: "a", URLs: []string{s.ClientURL()}, Shared: true})
 	b := open(t, Config{NodeID: "b", URLs: []string{s.ClientURL()}, Shared: true})
@@ -14,7 +15,7 @@ func TestNodesAgreeOnTheSecretOfferedFirst(t *testing.T) {
 	for i, f := range []*Fabric{a, b} {
 		both.Go(func() {
 			var err error
-			if got[i], err = f.Secret(testContext(t), "auth", "offered by "+f.cfg.NodeID); err != nil {
+			if got[i], err = f.Store.Secrets.Secret(testContext(t), "auth", "offered by "+f.cfg.NodeID); err != nil {
 				t.Error(err)
 			}
 		})
@@ -23,7 +24,7 @@ func TestNodesAgreeOnTheSecretOfferedFirst(t *testing.T) {
 	if got[0] != got[1] || got[0] != "offered by a" && got[0] != "offered by b" {
 		t.Errorf("a has %q, b has %q", got[0], got[1])
 	}
-	again, err := b.Secret(testContext(t), "auth", "another")
+	again, err := b.Store.Secrets.Secret(testContext(t), "auth", "another")
 	if err != nil || again != got[0] {
 		t.Errorf("later %q, %v", again, err)
 	}

@@ -124,6 +124,7 @@ func operator(t *testing.T) (change func(*server.Options), creds string) {
 
 // A server that proves itself, wants a certificate of the node, and credentials as operators hand them out.
 func TestServerWithTLSAndCredentials(t *testing.T) {
+	t.Parallel()
 	trust, creds := operator(t)
 	a := newAuthority(t)
 	s := natsServerWith(t, func(o *server.Options) {
@@ -142,7 +143,7 @@ func TestServerWithTLSAndCredentials(t *testing.T) {
 	if r := storeGift(t, f, "demo", "u", "c", "rose"); receive(t, l.gifts).Seq != r.Seq {
 		t.Error("another gift")
 	}
-	if err := f.Health().Err(); err != nil {
+	if err := f.Health(); err != nil {
 		t.Error(err)
 	}
 	for name, change := range map[string]func(*Config){
@@ -163,6 +164,7 @@ func TestServerWithTLSAndCredentials(t *testing.T) {
 
 // A password in a URL opens the server and is said nowhere, neither in errors nor in the log.
 func TestPasswordInTheURL(t *testing.T) {
+	t.Parallel()
 	s := natsServerWith(t, func(o *server.Options) { o.Username, o.Password = "liveroom", "hunter2" })
 	var out syncBuffer
 	log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -191,7 +193,7 @@ func TestPasswordInTheURL(t *testing.T) {
 		}
 	}
 	stopNats(s)
-	eventually(t, "the loss is noticed", func() bool { return f.Health().Err() != nil })
+	eventually(t, "the loss is noticed", func() bool { return f.Health() != nil })
 	if strings.Contains(out.String(), "hunter") {
 		t.Error(out.String())
 	}

@@ -3,11 +3,17 @@ package fanout
 import (
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sys/unix"
+
+	"liveroom/fanout/link"
 )
 
 // smallVolume mounts a volume of its own in memory, which can be filled.
@@ -53,18 +59,21 @@ func fill(t *testing.T, dir string) (free func()) {
 func TestVolumeFull(t *testing.T) {
 	t.Parallel()
 	dir := smallVolume(t)
-	cfg := Config{NodeID: "n1", DataDir: dir, GiftBytes: 8 << 20}
-	f := openUnclosed(t, cfg)
-	ctx := testContext(t)
+	cfg := Config{NodeID: "n1", DataDir: dir, GiftBytes: 8 << 20, Metrics: prometheus.NewRegistry()}
+	ctx, log := testContext(t), &syncBuffer{}
+	f, err := Open(ctx, cfg, slog.New(slog.NewTextHandler(io.MultiWriter(log, t.Output()), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	acked := map[uint64]string{}
 	n := 0
 	give := func() error {
 		n++
 		id := fmt.Sprint("g", n)
-		r, err := f.StoreGift(ctx, "demo", "u", id, append([]byte(id+" "), make([]byte, 2000)...))
+		r, err := f.Store.Gifts.StoreGift(ctx, "demo", "u", id, append([]byte(id+" "), make([]byte, 2000)...))
 		if err == nil {
 			acked[r.Seq] = id
-		} else if !errors.Is(err, ErrRefused) && !errors.Is(err, ErrUnknown) {
+		} else if !errors.Is(err, link.ErrRefused) && !errors.Is(err, link.ErrUnknown) {
 			t.Error("gift:", err)
 		}
 		return err
@@ -74,36 +83,37 @@ func TestVolumeFull(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := f.AddLikes("demo", 5); err != nil {
+	if err := f.Store.Likes.AddLikes("demo", 5); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "likes are stored", func() bool { total, err := f.Likes(ctx, "demo"); return err == nil && total == 5 })
+	eventually(t, "likes are stored", func() bool { total, err := f.Store.Likes.Likes(ctx, "demo"); return err == nil && total == 5 })
 	for round := range 2 {
 		free := fill(t, dir)
-		if err := f.AddLikes("demo", 7); err != nil { // taken before anybody knows: kept
+		if err := f.Store.Likes.AddLikes("demo", 7); err != nil { // taken before anybody knows: kept
 			t.Fatal(err)
 		}
-		eventually(t, "the fault is known", func() bool { _ = give(); return f.Storing() != nil })
-		if used, ok := volumeUsed(dir); !ok || used < volumeFull || !f.volumeTold.Load() {
-			t.Errorf("used %v, %v; told %v", used, ok, f.volumeTold.Load())
+		eventually(t, "the fault is known", func() bool { _ = give(); return f.Store.Storing() != nil })
+		const line = "over 90 % full"
+		if used, told := counted(t, f, "liveroom_data_volume_used_ratio", ""), strings.Count(log.String(), line); used < 0.9 || told != round+1 {
+			t.Errorf("used %v, told %d times in round %d", used, told, round)
 		}
-		if err := give(); !errors.Is(err, ErrRefused) {
+		if err := give(); !errors.Is(err, link.ErrRefused) {
 			t.Errorf("a gift while it is full: %v", err)
 		}
-		if _, err := f.PutSettings(ctx, "demo", []byte("title"), 0); !errors.Is(err, ErrRefused) {
+		if _, err := f.Store.Settings.PutSettings(ctx, "demo", []byte("title"), 0); !errors.Is(err, link.ErrRefused) {
 			t.Errorf("settings while it is full: %v", err)
 		}
 		free()
 		eventually(t, "gifts are stored again", func() bool { return give() == nil })
 		want := int64(5 + 7*(round+1))
-		eventually(t, "the likes are stored", func() bool { total, err := f.Likes(ctx, "demo"); return err == nil && total == want })
-		if _, err := f.PutSettings(ctx, fmt.Sprint("room", round), []byte("title"), 0); err != nil {
+		eventually(t, "the likes are stored", func() bool { total, err := f.Store.Likes.Likes(ctx, "demo"); return err == nil && total == want })
+		if _, err := f.Store.Settings.PutSettings(ctx, fmt.Sprint("room", round), []byte("title"), 0); err != nil {
 			t.Error("settings:", err)
 		}
 	}
 	check := func(when string) {
 		t.Helper()
-		gifts, err := f.Gifts(ctx, "demo", 0, 1000)
+		gifts, err := f.Store.Gifts.Gifts(ctx, "demo", 0, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,9 +131,10 @@ func TestVolumeFull(t *testing.T) {
 	}
 	check("after the recovery")
 	closeNow(t, f)
+	cfg.Metrics = nil
 	f = openUnclosed(t, cfg)
 	check("after a restart")
-	if total, err := f.Likes(ctx, "demo"); err != nil || total != 19 {
+	if total, err := f.Store.Likes.Likes(ctx, "demo"); err != nil || total != 19 {
 		t.Errorf("likes %d, %v", total, err)
 	}
 	closeNow(t, f)

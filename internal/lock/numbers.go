@@ -21,5 +21,4 @@ func (Shard) at() int     { return 13 }
 func (Recorder) at() int  { return 14 }
 func (Session) at() int   { return 15 }
 func (Readers) at() int   { return 16 }
-func (Fabric) at() int    { return 17 }
-func (Leaf) at() int      { return 18 }
+func (Leaf) at() int      { return 17 }

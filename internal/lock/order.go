@@ -19,6 +19,5 @@ type (
 	Recorder  struct{} // internal/preview: the names that shards share
 	Session   struct{} // conn: a socket, held over its own non-blocking write(2)
 	Readers   struct{} // conn: who waits to be read
-	Fabric    struct{} // fanout: subscriptions and what else a node has of the bus
 	Leaf      struct{} // any other: nothing is taken while it is held
 )

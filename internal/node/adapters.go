@@ -7,20 +7,34 @@ import (
 	"fmt"
 
 	"liveroom/fanout"
+	"liveroom/fanout/feed"
+	"liveroom/fanout/link"
+	"liveroom/fanout/store"
 	"liveroom/internal/api"
 	"liveroom/internal/rulebook"
 	"liveroom/protocol"
 	"liveroom/room"
 )
 
-// bus lets rooms speak to the fabric: the same calls, with the errors of the one turned into those of the other.
-type bus struct{ *fanout.Fabric }
+// bus lets rooms speak to the fabric's parts: the same calls, with the errors of the one turned into those of the other.
+type bus struct {
+	*feed.Feeds
+	*store.Ledger
+	*store.LikeTotals
+	*store.RoomSettings
+	*store.AuditLog
+	*store.RecentLog
+}
 
 var _ room.Bus = bus{}
 
+func newBus(f *fanout.Fabric) bus {
+	return bus{f.Feeds, f.Store.Gifts, f.Store.Likes, f.Store.Settings, f.Store.Audit, f.Store.Recent}
+}
+
 // Subscribe implements [room.Publisher].
-func (b bus) Subscribe(ctx context.Context, id string, feed room.Feed) (o room.Opening, stop func(), err error) {
-	sub, err := b.Fabric.Subscribe(ctx, id, feed)
+func (b bus) Subscribe(ctx context.Context, id string, to room.Feed) (o room.Opening, stop func(), err error) {
+	sub, err := b.Feeds.Subscribe(ctx, id, to)
 	if err != nil {
 		return o, nil, err
 	}
@@ -29,42 +43,29 @@ func (b bus) Subscribe(ctx context.Context, id string, feed room.Feed) (o room.O
 
 // Publish implements [room.Publisher].
 func (b bus) Publish(c protocol.Class, id string, message []byte) error {
-	return busError(b.Fabric.Publish(c, id, message))
+	return busError(b.Feeds.Publish(c, id, message))
 }
 
 // StoreGift implements [room.Ledger].
 func (b bus) StoreGift(ctx context.Context, id, user, request string, event []byte) (protocol.Receipt, error) {
-	receipt, err := b.Fabric.StoreGift(ctx, id, user, request, event)
+	receipt, err := b.Ledger.StoreGift(ctx, id, user, request, event)
 	return receipt, busError(err)
-}
-
-// Recent implements [room.Archive].
-func (b bus) Recent(ctx context.Context, id string, limit int) ([][]byte, error) {
-	recent, err := b.Fabric.Recent(ctx, id, limit)
-	if err != nil {
-		return nil, err
-	}
-	events := make([][]byte, len(recent))
-	for i, r := range recent {
-		events[i] = r.Event
-	}
-	return events, nil
 }
 
 // PutSettings implements [room.SettingsStore].
 func (b bus) PutSettings(ctx context.Context, id string, value []byte, revision uint64) (uint64, error) {
-	next, err := b.Fabric.PutSettings(ctx, id, value, revision)
+	next, err := b.RoomSettings.PutSettings(ctx, id, value, revision)
 	return next, busError(err)
 }
 
 // auditTrail lets the API read what the fabric keeps.
-type auditTrail struct{ *fanout.Fabric }
+type auditTrail struct{ *store.AuditLog }
 
 var _ api.Audit = auditTrail{}
 
 // AuditOf implements [api.Audit].
 func (t auditTrail) AuditOf(ctx context.Context, id string, before uint64, limit int) ([]api.Audited, error) {
-	kept, err := t.Fabric.AuditOf(ctx, id, before, limit)
+	kept, err := t.AuditLog.AuditOf(ctx, id, before, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -77,25 +78,28 @@ func (t auditTrail) AuditOf(ctx context.Context, id string, before uint64, limit
 
 func busError(err error) error {
 	switch {
-	case errors.Is(err, fanout.ErrForbidden):
+	case errors.Is(err, link.ErrForbidden):
 		return fmt.Errorf("%w: %w: %w", room.ErrRefused, room.ErrForbidden, err)
-	case errors.Is(err, fanout.ErrRefused), errors.Is(err, fanout.ErrDisconnected), errors.Is(err, fanout.ErrClosed):
+	case errors.Is(err, link.ErrRefused), errors.Is(err, link.ErrDisconnected), errors.Is(err, link.ErrClosed):
 		return fmt.Errorf("%w: %w", room.ErrRefused, err)
-	case errors.Is(err, fanout.ErrConflict):
+	case errors.Is(err, store.ErrConflict):
 		return fmt.Errorf("%w: %w", room.ErrConflict, err)
 	}
 	return err
 }
 
 // ruleStore lets the rule book keep its sets in the fabric.
-type ruleStore struct{ *fanout.Fabric }
+type ruleStore struct {
+	*store.Rules
+	*store.AuditLog
+}
 
 var _ rulebook.Store = ruleStore{}
 
 // Publish implements [rulebook.Store].
 func (s ruleStore) Publish(ctx context.Context, payload []byte, after uint64) (uint64, error) {
 	version, err := s.PublishRules(ctx, payload, after)
-	if errors.Is(err, fanout.ErrConflict) {
+	if errors.Is(err, store.ErrConflict) {
 		return 0, fmt.Errorf("%w: %w", rulebook.ErrConflict, err)
 	}
 	return version, err
@@ -113,7 +117,7 @@ func (s ruleStore) History(ctx context.Context, before uint64, limit int) ([]rul
 
 // Follow implements [rulebook.Store].
 func (s ruleStore) Follow(h func(rulebook.Record)) (stop func(), err error) {
-	return s.FollowRules(func(r fanout.RulesRecord) { h(rulebook.Record(r)) })
+	return s.FollowRules(func(r store.RulesRecord) { h(rulebook.Record(r)) })
 }
 
 // watchedLimits stands for the limits in the audit. It is no room's id.

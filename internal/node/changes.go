@@ -136,14 +136,14 @@ func (c *changes) look(ctx context.Context) {
 	}
 	n, set := c.node, c.Current()
 	if (set.Kind != rulebook.KindPublish && set.Kind != rulebook.KindRollback) || set.Version <= c.settled ||
-		c.guard.Watching().Version >= int64(set.Version) || watcher(set.Node, n.cfg.NodeID, n.fabric.Nodes()) != n.cfg.NodeID {
+		c.guard.Watching().Version >= int64(set.Version) || watcher(set.Node, n.cfg.NodeID, n.fabric.Presence.Nodes()) != n.cfg.NodeID {
 		return
 	}
 	base, stored, err := c.Unproved(ctx, set.Version, preview.WatchFor)
 	var age time.Duration
 	if err == nil {
 		var now time.Time
-		now, err = n.fabric.RulesNow(ctx)
+		now, err = n.fabric.Store.Rules.RulesNow(ctx)
 		age = now.Sub(stored)
 	}
 	switch {

@@ -101,8 +101,8 @@ func (n *Node) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		n.log.Info("draining", "over", n.cfg.DrainTimeout.String())
 		return nil
-	case <-n.fabric.Ended():
-		return n.fabric.Conflict() // drained all the same: its viewers find another node
+	case <-n.fabric.Presence.Ended():
+		return n.fabric.Presence.Conflict() // drained all the same: its viewers find another node
 	case err := <-n.failed:
 		return err
 	}

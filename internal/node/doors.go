@@ -60,7 +60,7 @@ func (n *Node) openDoors(certificate *tls.Config, reg *prometheus.Registry) erro
 		nodes = n.askNodes
 	}
 	calls := api.New(api.Config{
-		Hub: n.hub, Ledger: n.fabric, Audit: auditTrail{n.fabric}, Revoker: n.fabric, Tokens: n.tokens, Gate: n.gate, ClientAddr: clientAddr, Create: created.Admit,
+		Hub: n.hub, Ledger: n.fabric.Store.Gifts, Audit: auditTrail{n.fabric.Store.Audit}, Revoker: n.fabric.Store.Revoked, Tokens: n.tokens, Gate: n.gate, ClientAddr: clientAddr, Create: created.Admit,
 		Origins: n.cfg.AllowedOrigins(), Guests: n.cfg.Auth.Guests, Book: n.changes.Book, Changes: n.changes, Recent: n.recentTraffic, Networks: arrivals.Acquire,
 		Nodes: nodes, Log: n.log, Metrics: reg,
 	})

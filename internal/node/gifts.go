@@ -11,7 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"liveroom/fanout"
+	"liveroom/fanout/store"
 	"liveroom/internal/config"
 	"liveroom/internal/hook"
 	"liveroom/internal/payment"
@@ -39,7 +39,7 @@ func (n *Node) openTill(ctx context.Context, reg prometheus.Registerer) error {
 		return err
 	}
 	n.closers.add("let go of the gift hook", 0, func(context.Context) error { n.giftHook.Close(); return nil })
-	n.till = payment.New(payment.Config{Node: n.cfg.NodeID, Ledger: counter{n.fabric}, Platform: n.giftHook, Metrics: sales, Log: n.log})
+	n.till = payment.New(payment.Config{Node: n.cfg.NodeID, Ledger: counter{n.fabric.Store.Payments}, Platform: n.giftHook, Metrics: sales, Log: n.log})
 	n.runs("settling gifts", n.till.Run)
 	n.runs("watching the gift hook", n.giftHook.Watch)
 	return nil
@@ -82,21 +82,21 @@ func (n *Node) tellAuthority() {
 // tellUnsettled says that the platform holds money for which this node can't speak to it.
 func (n *Node) tellUnsettled(ctx context.Context) {
 	open := 0
-	err := n.fabric.Intents(ctx, func(fanout.Intent) bool { open++; return true })
+	err := n.fabric.Store.Payments.Intents(ctx, func(store.Intent) bool { open++; return true })
 	if err == nil && open > 0 {
 		n.log.Error("gifts are not settled, and the platform may hold money for them: set hooks.gift.url and hooks.secrets on one node at least", "gifts", open)
 	}
 }
 
 // counter lets the till keep its intents in the fabric, and store its gifts there.
-type counter struct{ *fanout.Fabric }
+type counter struct{ *store.Payments }
 
 var _ payment.Ledger = counter{}
 
 // Intend implements [payment.Ledger].
 func (c counter) Intend(ctx context.Context, roomID, user, id string, data []byte) (uint64, error) {
-	attempt, err := c.Fabric.Intend(ctx, roomID, user, id, data)
-	if errors.Is(err, fanout.ErrConflict) {
+	attempt, err := c.Payments.Intend(ctx, roomID, user, id, data)
+	if errors.Is(err, store.ErrConflict) {
 		return 0, fmt.Errorf("%w: %w", payment.ErrOpen, err)
 	}
 	return attempt, busError(err)
@@ -104,12 +104,12 @@ func (c counter) Intend(ctx context.Context, roomID, user, id string, data []byt
 
 // Intents implements [payment.Ledger].
 func (c counter) Intents(ctx context.Context, each func(payment.Intent) bool) error {
-	return c.Fabric.Intents(ctx, func(i fanout.Intent) bool { return each(payment.Intent(i)) })
+	return c.Payments.Intents(ctx, func(i store.Intent) bool { return each(payment.Intent(i)) })
 }
 
 // StorePaidGift implements [payment.Ledger].
 func (c counter) StorePaidGift(ctx context.Context, roomID, user, id string, event []byte, paid protocol.Payment) (protocol.Receipt, error) {
-	receipt, err := c.Fabric.StorePaidGift(ctx, roomID, user, id, event, paid)
+	receipt, err := c.Payments.StorePaidGift(ctx, roomID, user, id, event, paid)
 	return receipt, busError(err)
 }
 

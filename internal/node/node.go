@@ -171,7 +171,7 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, rules *limit.Rul
 		deflateFrom = 1
 	}
 	n.hub, err = room.New(room.Config{
-		Bus: bus{n.fabric}, Gate: n.gate, Lag: n.lag.Read, Behind: n.cfg.Rooms.Behind, Shed: n.sockets.Shed, Verify: n.verify, Allowances: said.of, Elsewhere: n.fabric.Online, Storing: n.fabric.Storing,
+		Bus: newBus(n.fabric), Gate: n.gate, Lag: n.lag.Read, Behind: n.cfg.Rooms.Behind, Shed: n.sockets.Shed, Verify: n.verify, Allowances: said.of, Elsewhere: n.fabric.Presence.Online, Storing: n.fabric.Store.Storing,
 		Gifts: n.cfg.Gifts.Catalogue, Node: n.cfg.NodeID, Log: n.log, Metrics: room.NewMetrics(reg),
 		AutoCreate: true, // whoever opens a room is asked by newRooms
 		GiftsBy:    protocol.GiftAuthority(n.cfg.Gifts.Authority),
@@ -184,7 +184,7 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, rules *limit.Rul
 		return err
 	}
 	n.closers.add("close rooms", closeTimeout, n.hub.Close)
-	n.fabric.Announce(n.audiences)
+	n.fabric.Presence.Announce(n.audiences)
 	return nil
 }
 

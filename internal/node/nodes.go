@@ -14,13 +14,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"liveroom/fanout"
+	"liveroom/fanout/link"
+	"liveroom/fanout/presence"
 	"liveroom/internal/config"
 	"liveroom/protocol"
 )
 
 // joinNodes opens the fabric between nodes.
 func (n *Node) joinNodes(ctx context.Context, reg prometheus.Registerer) (err error) {
-	cfg := fanout.Config{NodeID: n.cfg.NodeID, DataDir: n.cfg.DataDir, Metrics: fanout.NewMetrics(reg)}
+	cfg := fanout.Config{NodeID: n.cfg.NodeID, DataDir: n.cfg.DataDir, Metrics: reg}
 	if n.cfg.Embedded() {
 		if n.fabric, err = fanout.Open(ctx, cfg, n.log); err != nil {
 			return config.Fault{Path: "data_dir", Allowed: "a directory that the embedded NATS server can use", Received: err.Error()}
@@ -35,11 +37,11 @@ func (n *Node) joinNodes(ctx context.Context, reg prometheus.Registerer) (err er
 	cfg.Shared = n.cfg.Redis != ""
 	n.fabric, err = fanout.Open(ctx, cfg, n.log)
 	switch {
-	case errors.Is(err, fanout.ErrNotShared):
+	case errors.Is(err, presence.ErrNotShared):
 		return config.Fault{Path: "redis", Allowed: "one that all nodes on these NATS servers share, since there are several", Received: err.Error()}
-	case errors.Is(err, fanout.ErrNodeTaken):
+	case errors.Is(err, presence.ErrNodeTaken):
 		return config.Fault{Path: "node_id", Allowed: "one that no other node on these NATS servers has", Received: err.Error()}
-	case errors.Is(err, fanout.ErrForbidden):
+	case errors.Is(err, link.ErrForbidden):
 		return config.Fault{Path: "nats", Allowed: "a user that may do what docs/runbook.md names", Received: err.Error()}
 	case err != nil:
 		return config.Fault{Path: "nats", Allowed: "servers that can be reached, with JetStream on", Received: err.Error()}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"liveroom/fanout"
+	"liveroom/fanout/question"
 	"liveroom/internal/api"
 	"liveroom/internal/preview"
 	"liveroom/limit/cluster"
@@ -56,12 +57,12 @@ func (n *Node) traffic(ctx context.Context, from, to time.Time) (*preview.Record
 
 // others asks every other node, and returns what answered in time.
 func (n *Node) others(ctx context.Context, verb string, payload []byte) map[string][]byte {
-	if n.fabric.NodeCount() < 2 {
+	if n.fabric.Presence.NodeCount() < 2 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, gatherPatience)
 	defer cancel()
-	answers, err := n.fabric.AskOthers(ctx, verb, payload)
+	answers, err := n.fabric.Questions.AskOthers(ctx, verb, payload)
 	if err != nil {
 		n.log.Warn("not all nodes answer", "verb", verb, "err", err)
 	}
@@ -77,9 +78,9 @@ var apiVerbs = [...]string{api.AskRooms: "rooms", api.AskRoom: "room", api.AskTr
 
 // answerNodes answers what the other nodes ask.
 func (n *Node) answerNodes(calls *api.API) error {
-	err := n.fabric.Answer(verbTraffic, n.tellTraffic)
+	err := n.fabric.Questions.Answer(verbTraffic, n.tellTraffic)
 	for question, verb := range apiVerbs {
-		err = errors.Join(err, n.fabric.Answer(verb, func(_ context.Context, _ string, about []byte) ([]byte, error) {
+		err = errors.Join(err, n.fabric.Questions.Answer(verb, func(_ context.Context, _ string, about []byte) ([]byte, error) {
 			return calls.Tell(api.Question(question), string(about))
 		}))
 	}
@@ -102,16 +103,16 @@ type peers struct{ fabric *fanout.Fabric }
 var _ cluster.Peers = peers{}
 
 // Count implements [cluster.Peers].
-func (p peers) Count() int { return p.fabric.NodeCount() }
+func (p peers) Count() int { return p.fabric.Presence.NodeCount() }
 
 // Reachable implements [cluster.Peers].
-func (p peers) Reachable() bool { return p.fabric.Healthy() }
+func (p peers) Reachable() bool { return p.fabric.Link.Healthy() }
 
 // Recall implements [cluster.Peers].
 func (p peers) Recall(ctx context.Context, node, claim string) error {
-	answer, err := p.fabric.Ask(ctx, node, verbRecall, []byte(claim))
+	answer, err := p.fabric.Questions.Ask(ctx, node, verbRecall, []byte(claim))
 	switch {
-	case errors.Is(err, fanout.ErrNoNode):
+	case errors.Is(err, question.ErrNoNode):
 		return cluster.ErrNoNode
 	case err != nil:
 		return err
@@ -128,7 +129,7 @@ func (p peers) Recall(ctx context.Context, node, claim string) error {
 }
 
 // recalled answers a peer's Recall.
-func recalled(c *cluster.Cluster) fanout.Answerer {
+func recalled(c *cluster.Cluster) question.Answerer {
 	return func(ctx context.Context, _ string, claim []byte) ([]byte, error) {
 		switch err := c.Recalled(ctx, string(claim)); {
 		case err == nil:

@@ -44,7 +44,7 @@ func (n *Node) shareQuotas(reg prometheus.Registerer) error {
 	}
 	n.gate.Share(n.quotas.cluster)
 	newClusterMetrics(reg, n.quotas.cluster)
-	return n.fabric.Answer(verbRecall, recalled(n.quotas.cluster))
+	return n.fabric.Questions.Answer(verbRecall, recalled(n.quotas.cluster))
 }
 
 // away is why the store is not asked; nil while it is, and when there is none.

@@ -11,10 +11,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"liveroom/fanout"
+	"liveroom/fanout/link"
 )
 
-// What a node can lose and go on serving, and beside these what it follows, see [fanout.Followed]. NATS inside the process is
+// What a node can lose and go on serving, and beside these what it follows, see [link.Followed]. NATS inside the process is
 // lost together with the data directory's disk.
 const (
 	dependencyNATS   = "nats"
@@ -31,12 +31,12 @@ type dependency struct {
 
 // needs are all that this node can lose.
 func (n *Node) needs() []dependency {
-	out := []dependency{{dependencyNATS, func() error { return n.fabric.Health().Err() }}, {dependencyRedis, n.quotas.away}, {dependencyStore, func() error { return n.fabric.Storing() }}, {dependencyLedger, n.fabric.LedgerWhole}}
+	out := []dependency{{dependencyNATS, n.fabric.Health}, {dependencyRedis, n.quotas.away}, {dependencyStore, n.fabric.Store.Storing}, {dependencyLedger, n.fabric.Store.Gifts.Whole}}
 	if n.giftHook != nil {
 		out = append(out, dependency{hookGift, n.giftHook.Err})
 	}
-	for _, name := range fanout.Followed() {
-		out = append(out, dependency{name, func() error { return n.fabric.Follows(name) }})
+	for _, name := range link.Followed() {
+		out = append(out, dependency{name, func() error { return n.fabric.Link.Follows(name) }})
 	}
 	return out
 }

@@ -50,7 +50,7 @@ func (n *Node) openBook(ctx context.Context, seed *limit.Spec, reg prometheus.Re
 		Gate: n.gate, Seed: seed, File: n.cfg.Limits.File, Log: n.log, Metrics: rulebook.NewMetrics(reg), Node: n.cfg.NodeID, Review: n.changes,
 	}
 	if n.cfg.Limits.Source == config.SourceCluster {
-		cfg.Store, cfg.Keep = ruleStore{n.fabric}, filepath.Join(n.cfg.DataDir, keptRules)
+		cfg.Store, cfg.Keep = ruleStore{n.fabric.Store.Rules, n.fabric.Store.Audit}, filepath.Join(n.cfg.DataDir, keptRules)
 	}
 	if n.changes.Book, err = rulebook.Open(ctx, cfg); err != nil {
 		return err

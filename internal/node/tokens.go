@@ -63,7 +63,7 @@ func (n *Node) sharedSecret(ctx context.Context) (string, error) {
 	if err != nil || n.cfg.Auth.Secret != "" || n.cfg.Embedded() {
 		return own, err
 	}
-	agreed, err := n.fabric.Secret(ctx, "auth", own)
+	agreed, err := n.fabric.Store.Secrets.Secret(ctx, "auth", own)
 	if err != nil {
 		return "", err
 	}
@@ -100,7 +100,7 @@ func proofOf(id string) uint64 { return xxhash.Sum64String(id) }
 
 // learnRevoked makes the authority refuse what was revoked on any node, ever since.
 func (n *Node) learnRevoked(ctx context.Context) error {
-	unlearn, err := n.fabric.FollowRevoked(ctx, func(name string, at time.Time, known bool) {
+	unlearn, err := n.fabric.Store.Revoked.FollowRevoked(ctx, func(name string, at time.Time, known bool) {
 		if n.revoked.Add(name, at) && !known {
 			n.cut(name)
 		}

@@ -20,6 +20,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"liveroom/fanout"
+	"liveroom/fanout/link"
+	"liveroom/fanout/store"
 	"liveroom/internal/hook"
 	"liveroom/internal/hooktest"
 	"liveroom/protocol"
@@ -33,32 +35,32 @@ const window = time.Second
 
 // books is a real ledger, some of whose answers a test may take away.
 type books struct {
-	*fanout.Fabric
+	*store.Payments
 	refuse, lose atomic.Bool // of StorePaidGift: before, after the store has acted
 }
 
 func (b *books) Intend(ctx context.Context, roomID, user, id string, data []byte) (uint64, error) {
-	attempt, err := b.Fabric.Intend(ctx, roomID, user, id, data)
-	if errors.Is(err, fanout.ErrConflict) {
+	attempt, err := b.Payments.Intend(ctx, roomID, user, id, data)
+	if errors.Is(err, store.ErrConflict) {
 		err = fmt.Errorf("%w: %w", ErrOpen, err)
 	}
 	return attempt, err
 }
 
 func (b *books) Intents(ctx context.Context, each func(Intent) bool) error {
-	return b.Fabric.Intents(ctx, func(i fanout.Intent) bool { return each(Intent(i)) })
+	return b.Payments.Intents(ctx, func(i store.Intent) bool { return each(Intent(i)) })
 }
 
 func (b *books) StorePaidGift(ctx context.Context, roomID, user, id string, event []byte, paid protocol.Payment) (protocol.Receipt, error) {
 	if b.refuse.Load() {
 		return protocol.Receipt{}, room.ErrRefused
 	}
-	receipt, err := b.Fabric.StorePaidGift(ctx, roomID, user, id, event, paid)
-	if errors.Is(err, fanout.ErrRefused) {
+	receipt, err := b.Payments.StorePaidGift(ctx, roomID, user, id, event, paid)
+	if errors.Is(err, link.ErrRefused) {
 		err = fmt.Errorf("%w: %w", room.ErrRefused, err)
 	}
 	if b.lose.Load() {
-		return protocol.Receipt{}, fanout.ErrUnknown
+		return protocol.Receipt{}, link.ErrUnknown
 	}
 	return receipt, err
 }
@@ -96,7 +98,7 @@ func openShop(t *testing.T) *shop {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { fabric.Close(context.Background()) })
-	s.books = &books{Fabric: fabric}
+	s.books = &books{Payments: fabric.Store.Payments}
 	key, err := hook.ParseSecret(secret)
 	if err != nil {
 		t.Fatal(err)
