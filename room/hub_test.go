@@ -165,7 +165,8 @@ func TestRoomsAreListedBySize(t *testing.T) {
 		t.Fatalf("want %s, have %s", want, strings.Join(got, ", "))
 	}
 	if err := w.hub.With(context.Background(), "b", nil, func(r *Room) *protocol.Error {
-		return r.SetTitle(context.Background(), "B")
+		title := "B"
+		return r.Change(context.Background(), Settings{Title: &title})
 	}); err != nil || w.hub.Rooms()[1].Title != "B" {
 		t.Fatalf("%v, %+v", err, w.hub.Rooms())
 	}

@@ -178,14 +178,23 @@ func TestClosedRoomsTakeNothing(t *testing.T) {
 	}
 	wantCode(t, host.moderate(protocol.ActionOpen, nil), protocol.OK, "")
 	wantCode(t, a.say("x"), protocol.OK, "")
-	if err := a.room.SetTitle(context.Background(), " <b>Title</b> "); err != nil {
+	title, hour, closed := " <b>Title</b> ", time.Hour.Milliseconds(), true
+	if err := a.room.Change(context.Background(), Settings{Title: &title}); err != nil {
 		t.Fatal(err)
 	}
 	if got := a.room.Summary().Title; got != "<b>Title</b>" {
 		t.Fatalf("title: %q", got)
 	}
-	if err := a.room.SetSlowMode(context.Background(), time.Hour); err == nil {
-		t.Fatal("an hour of slow mode was taken")
+	revision := a.room.policy.Load().revision
+	if err := a.room.Change(context.Background(), Settings{Closed: &closed, SlowModeMS: &hour}); err == nil || a.room.Summary().Closed {
+		t.Fatalf("an hour of slow mode was taken, or half of what came with it: %v", err)
+	}
+	title, hour = "Show", 1000
+	if err := a.room.Change(context.Background(), Settings{Title: &title, SlowModeMS: &hour, Closed: &closed}); err != nil {
+		t.Fatal(err)
+	}
+	if p := a.room.policy.Load(); p.Title != "Show" || p.SlowMode != 1000 || !p.Closed || p.revision != revision+1 {
+		t.Fatalf("after one change of three settings: %+v, revision %d after %d", p.stored, p.revision, revision)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"liveroom/limit"
 	"liveroom/protocol"
@@ -198,38 +197,37 @@ func (r *Room) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// SetTitle stores the room's title, cleaned like a danmaku; "" removes it.
-func (r *Room) SetTitle(ctx context.Context, title string) *protocol.Error {
-	if title != "" {
-		clean, err := protocol.CleanText(title, protocol.MaxTextGraphemes)
+// Settings are what is changed of a room from outside; what is nil stays as it is.
+type Settings struct {
+	Title      *string `json:"title"`        // cleaned like a danmaku; "" removes it
+	SlowModeMS *int64  `json:"slow_mode_ms"` // least time between two danmaku of one viewer, up to protocol.MaxSlowMode
+	Closed     *bool   `json:"closed"`       // the room takes no messages
+}
+
+// Change stores settings, all of them or none. A room that is changed stays known, also by no setting at all.
+func (r *Room) Change(ctx context.Context, c Settings) *protocol.Error {
+	if c.Title != nil && *c.Title != "" {
+		clean, err := protocol.CleanText(*c.Title, protocol.MaxTextGraphemes)
 		if err != nil {
 			return err
 		}
-		title = clean
+		c.Title = &clean
+	}
+	if most := protocol.MaxSlowMode.Milliseconds(); c.SlowModeMS != nil && (*c.SlowModeMS < 0 || *c.SlowModeMS > most) {
+		return protocol.BadField("slow_mode_ms", fmt.Sprint("0 to ", most), fmt.Sprint(*c.SlowModeMS))
 	}
 	return r.change(ctx, func(s *stored, _ int64) *protocol.Error {
-		s.Title = title
+		replace(&s.Title, c.Title)
+		replace(&s.SlowMode, c.SlowModeMS)
+		replace(&s.Closed, c.Closed)
 		return nil
 	})
 }
 
-// SetSlowMode stores the least time between two danmaku of one viewer, 0 to protocol.MaxSlowMode.
-func (r *Room) SetSlowMode(ctx context.Context, d time.Duration) *protocol.Error {
-	if d < 0 || d > protocol.MaxSlowMode {
-		return protocol.BadField("slow_mode_ms", "0 to "+protocol.MaxSlowMode.String(), d.String())
+func replace[T any](old, with *T) {
+	if with != nil {
+		*old = *with
 	}
-	return r.change(ctx, func(s *stored, _ int64) *protocol.Error {
-		s.SlowMode = d.Milliseconds()
-		return nil
-	})
-}
-
-// SetClosed stores whether the room takes messages.
-func (r *Room) SetClosed(ctx context.Context, closed bool) *protocol.Error {
-	return r.change(ctx, func(s *stored, _ int64) *protocol.Error {
-		s.Closed = closed
-		return nil
-	})
 }
 
 // change is what one policy means to those who were in the room under another.

@@ -54,15 +54,8 @@ func notCreated() *protocol.Error {
 	return &protocol.Error{Reason: protocol.ReasonNotFound, Detail: "room"}
 }
 
-// settings are what PUT changes; a field that is left out stays as it is.
-type settings struct {
-	Title      *string `json:"title"`
-	SlowModeMS *int64  `json:"slow_mode_ms"`
-	Closed     *bool   `json:"closed"`
-}
-
 func (a *API) putRoom(w http.ResponseWriter, r *http.Request, c call) (any, error) {
-	var s settings
+	var s room.Settings
 	if err := decode(w, r, &s); err != nil {
 		return nil, err
 	}
@@ -70,16 +63,16 @@ func (a *API) putRoom(w http.ResponseWriter, r *http.Request, c call) (any, erro
 		if err := rm.MayModerate(room.Identity{User: c.User, Role: c.Role}); err != nil {
 			return err
 		}
-		if err := s.apply(r, rm); err != nil {
+		if err := rm.Change(r.Context(), s); err != nil {
 			return err
 		}
-		rm.Audit(r.Context(), room.AuditEntry{By: c.User, Role: c.Role, Action: "settings", Text: s.String()})
+		rm.Audit(r.Context(), room.AuditEntry{By: c.User, Role: c.Role, Action: "settings", Text: settingsText(s)})
 		return nil
 	})
 }
 
-// String tells what was set, for the audit.
-func (s *settings) String() string {
+// settingsText tells what was set, for the audit.
+func settingsText(s room.Settings) string {
 	var said []string
 	if s.Title != nil {
 		said = append(said, fmt.Sprintf("title %q", *s.Title))
@@ -91,24 +84,6 @@ func (s *settings) String() string {
 		said = append(said, fmt.Sprintf("closed %t", *s.Closed))
 	}
 	return strings.Join(said, ", ")
-}
-
-func (s *settings) apply(r *http.Request, rm *room.Room) *protocol.Error {
-	if s.SlowModeMS != nil {
-		if err := rm.SetSlowMode(r.Context(), time.Duration(*s.SlowModeMS)*time.Millisecond); err != nil {
-			return err
-		}
-	}
-	if s.Closed != nil {
-		if err := rm.SetClosed(r.Context(), *s.Closed); err != nil {
-			return err
-		}
-	}
-	title := rm.Info().Title
-	if s.Title != nil {
-		title = *s.Title
-	}
-	return rm.SetTitle(r.Context(), title) // also without a title: a room that was PUT stays known
 }
 
 // withRoom returns the room after f, as much of it as the caller may see.
