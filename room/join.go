@@ -43,6 +43,10 @@ func (h *Hub) Join(ctx context.Context, j JoinRequest) (*Member, *protocol.Refus
 		h.exit(r)
 		return nil, refusal(err)
 	}
+	if left, yes := r.bannedNow(&j.Who); yes { // since the gate was asked, and before there was a member to close
+		m.Leave()
+		return nil, refusal(sanctionedFor(protocol.ReasonBanned, left))
+	}
 	m.expireWithToken()
 	j.Session.Open(r.welcome(ctx, m, &j, v))
 	r.remember(ctx, &j.Who)
@@ -72,7 +76,7 @@ func refusal(err *protocol.Error) *protocol.Refusal {
 // admit asks the gate and seats the member.
 func (r *Room) admit(j *JoinRequest) (*Member, audience.View, *protocol.Error) {
 	h := r.hub
-	if left, yes := r.policy.Load().banned.in(&j.Who, h.cfg.Now().UnixMilli()); yes {
+	if left, yes := r.bannedNow(&j.Who); yes {
 		return nil, audience.View{}, sanctionedFor(protocol.ReasonBanned, left)
 	}
 	u, p, err := h.attach(r, j.Who.User)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -272,4 +273,31 @@ func FuzzCommand(f *testing.F) {
 	f.Add([]byte(`{"announce":"text"}`))
 	f.Add([]byte(`{`))
 	f.Fuzz(func(_ *testing.T, message []byte) { (*feed)(a.room).Message(protocol.ClassControl, message) })
+}
+
+// A ban that comes between the question whether somebody is banned and the seat holds.
+func TestABanDuringAJoinHolds(t *testing.T) {
+	var ban atomic.Pointer[func()]
+	w := newWorld(t, newMemoryBus(), func(c *Config) {
+		c.SweepEvery = time.Hour // which asks for the time as well
+		c.Now = func() time.Time {
+			if f := ban.Swap(nil); f != nil {
+				(*f)()
+			}
+			return time.Now()
+		}
+	})
+	w.join("demo", "a").Leave()
+	r, _ := w.hub.Room("demo")
+	comes := func() { r.adopt([]byte(`{"bans":[{"user":"b"}]}`), 100) }
+	ban.Store(&comes) // when a join asks for the time, with the settings in hand
+	if _, refusal := w.tryJoin("demo", "b"); refusal == nil || refusal.Code != protocol.CloseForbidden {
+		t.Fatalf("want refused as banned, have %+v", refusal)
+	}
+	if n := r.Online(); n != 0 {
+		t.Errorf("%d are in the room", n)
+	}
+	if err := w.hub.check(); err != nil {
+		t.Error(err)
+	}
 }

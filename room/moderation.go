@@ -144,14 +144,18 @@ func (r *Room) barsModerator(who *Identity) *protocol.Error {
 	if !mayModerate(who.Role) {
 		return &protocol.Error{Reason: protocol.ReasonForbidden}
 	}
-	p, now := r.policy.Load(), r.hub.cfg.Now().UnixMilli()
-	if left, yes := p.banned.in(who, now); yes {
+	if left, yes := r.bannedNow(who); yes {
 		return sanctionedFor(protocol.ReasonBanned, left)
 	}
-	if left, yes := p.muted.in(who, now); yes {
+	if left, yes := r.policy.Load().muted.in(who, r.hub.cfg.Now().UnixMilli()); yes {
 		return sanctionedFor(protocol.ReasonMuted, left)
 	}
 	return nil
+}
+
+// bannedNow reports whether somebody is banned from the room, and for how many ms yet; 0: for ever.
+func (r *Room) bannedNow(who *Identity) (left int64, yes bool) {
+	return r.policy.Load().banned.in(who, r.hub.cfg.Now().UnixMilli())
 }
 
 // MayModerate tells why an identity may not decide over the room, by whatever road it comes; nil: it may.
