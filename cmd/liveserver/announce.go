@@ -24,7 +24,7 @@ const (
 // announce prints where people find the server. A token stands in the fragment, which browsers keep to themselves.
 func announce(w io.Writer, cfg config.Config, n *node.Node) error {
 	viewer := publicURL(cfg, n.Addr())
-	admin := "http://" + reachable(n.AdminAddr())
+	admin := scheme(cfg.AdminTLS.TLS) + reachable(n.AdminAddr())
 	host, adminPage := viewer+"/host/"+printedRoom, admin+"/"
 	if withTokens(cfg.PrintTokens, w) {
 		hostToken, err := n.Tokens().Issue(token.Identity{User: "host", Name: "Host", Role: protocol.RoleHost, Rooms: []string{printedRoom}}, printedTTL)
@@ -59,11 +59,14 @@ func publicURL(cfg config.Config, addr net.Addr) string {
 	if cfg.PublicURL != "" {
 		return strings.TrimSuffix(cfg.PublicURL, "/")
 	}
-	scheme := "http://"
-	if cfg.TLS.Enabled() {
-		scheme = "https://"
+	return scheme(cfg.TLS) + reachable(addr)
+}
+
+func scheme(files config.TLS) string {
+	if files.Enabled() {
+		return "https://"
 	}
-	return scheme + reachable(addr)
+	return "http://"
 }
 
 // reachable turns a listening address into one a browser on this machine can open.

@@ -55,6 +55,7 @@ type Config struct {
 	Redis          string
 	RedisCA        string
 	TLS            TLS
+	AdminTLS       AdminTLS
 	Auth           Auth
 	Origins        []string
 	AdminHosts     []string
@@ -71,7 +72,13 @@ type Config struct {
 	Log            Log
 }
 
-// TLS names the files of the main listener's certificate.
+// AdminTLS names the files by which operators and their listener know each other.
+type AdminTLS struct {
+	TLS
+	ClientCA string
+}
+
+// TLS names the files of a listener's certificate.
 type TLS struct {
 	Cert string
 	Key  string
@@ -180,9 +187,15 @@ func Settings() []Setting {
 		{Key: "addr", Unit: "host:port", Default: ":8080", into: func(c *Config) any { return &c.Addr }, check: address,
 			Doc: "Where viewers connect: pages, API and sockets. Port 0 takes a free one."},
 		{Key: "admin_addr", Unit: "host:port", Default: "127.0.0.1:8081", into: func(c *Config) any { return &c.AdminAddr }, check: address,
-			Doc: "Where operators connect: admin page, API, metrics, health, pprof. Keep it off the internet; it speaks plain HTTP."},
+			Doc: "Where operators connect: admin page, API, metrics, health, pprof. Keep it off the internet; it speaks plain HTTP, unless admin_tls.cert is set."},
 		{Key: "admin_hosts", Unit: "list of names", Default: "", into: func(c *Config) any { return &c.AdminHosts },
 			Doc: "Names by which operators reach admin_addr, besides localhost, IP addresses and the name in admin_addr. Another Host is refused, health and metrics excepted where admin_addr is not on loopback."},
+		{Key: "admin_tls.cert", Unit: "file", Default: "", into: func(c *Config) any { return &c.AdminTLS.Cert },
+			Doc: "Certificate chain of admin_addr, PEM, renewed as tls.cert is. Empty: plain HTTP."},
+		{Key: "admin_tls.key", Unit: "file", Default: "", into: func(c *Config) any { return &c.AdminTLS.Key },
+			Doc: "Private key of admin_tls.cert, PEM."},
+		{Key: "admin_tls.client_ca", Unit: "file", Default: "", into: func(c *Config) any { return &c.AdminTLS.ClientCA },
+			Doc: "Certificates, PEM, one of which must have signed the certificate that operators and Prometheus show to admin_addr; /healthz and /readyz answer everybody. Empty: none is asked for."},
 		{Key: "public_url", Unit: "URL", Default: "", into: func(c *Config) any { return &c.PublicURL }, check: webPage,
 			Doc: "How viewers reach this server: its origin counts as the server's own, and it is printed at start. Empty: the Host of each request counts, and addr is printed. Set it behind a proxy that rewrites Host."},
 		{Key: "node_id", Unit: "identifier", Default: "", into: func(c *Config) any { return &c.NodeID }, check: identifier,

@@ -75,6 +75,10 @@ func (c Config) Validate() Faults {
 	v.nats(c)
 	v.redis(c)
 	v.pair("tls.cert", c.TLS.Cert, "tls.key", c.TLS.Key)
+	v.pair("admin_tls.cert", c.AdminTLS.Cert, "admin_tls.key", c.AdminTLS.Key)
+	if c.AdminTLS.ClientCA != "" && !c.AdminTLS.Enabled() {
+		v.add("admin_tls.client_ca", "nothing, unless admin_tls.cert is set", "a file")
+	}
 	v.auth(c.Auth)
 	v.origins(c.Origins)
 	for _, h := range c.AdminHosts {
@@ -235,7 +239,7 @@ func (v *validator) gifts(c Gifts) {
 	}
 }
 
-// Enabled reports whether the main listener speaks TLS.
+// Enabled reports whether the listener speaks TLS.
 func (t TLS) Enabled() bool { return t.Cert != "" }
 
 // Embedded reports whether NATS runs inside this process.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"log/slog"
+	"net/http"
 	"os"
 	"sync/atomic"
 	"time"
@@ -12,7 +13,7 @@ import (
 	"liveroom/internal/config"
 )
 
-// keyPair is the main listener's certificate. A renewed one is taken from its files by itself: new handshakes get it, sockets stay.
+// keyPair is a listener's certificate. A renewed one is taken from its files by itself: new handshakes get it, sockets stay.
 type keyPair struct {
 	// fixed
 	files config.TLS
@@ -28,14 +29,14 @@ type keyPair struct {
 // certificateEvery is how often the files are looked at.
 const certificateEvery = 15 * time.Second
 
-// loadTLS reads the main listener's certificate; nil when it speaks plain HTTP.
-func loadTLS(files config.TLS, log *slog.Logger) (*keyPair, error) {
+// loadTLS reads a listener's certificate, whose settings begin with path; nil when it speaks plain HTTP.
+func loadTLS(path string, files config.TLS, log *slog.Logger) (*keyPair, error) {
 	if !files.Enabled() {
 		return nil, nil
 	}
 	c := &keyPair{files: files, log: log, asks: make(chan struct{}, 1)}
 	if _, err := c.renew(false); err != nil {
-		return nil, config.Fault{Path: "tls.cert", Allowed: "a PEM certificate that belongs to tls.key", Received: err.Error()}
+		return nil, config.Fault{Path: path + ".cert", Allowed: "a PEM certificate that belongs to " + path + ".key", Received: err.Error()}
 	}
 	return c, nil
 }
@@ -47,6 +48,42 @@ func (c *keyPair) config() *tls.Config {
 	}
 	get := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current.Load(), nil }
 	return &tls.Config{GetCertificate: get, MinVersion: tls.VersionTLS12}
+}
+
+// readCertificates reads those of both listeners.
+func (n *Node) readCertificates() (err error) {
+	if n.certificate, err = loadTLS("tls", n.cfg.TLS, n.log); err != nil {
+		return err
+	}
+	if n.operatorsCertificate, err = loadTLS("admin_tls", n.cfg.AdminTLS.TLS, n.log); err != nil {
+		return err
+	}
+	n.operatorsRoots, err = roots("admin_tls.client_ca", n.cfg.AdminTLS.ClientCA)
+	return err
+}
+
+// forOperators is their listener's configuration. A certificate is asked for in the handshake and judged there; that there is one
+// is asked by certified, since probes of a platform show none.
+func (n *Node) forOperators() *tls.Config {
+	c := n.operatorsCertificate.config()
+	if c != nil && n.operatorsRoots != nil {
+		c.ClientAuth, c.ClientCAs = tls.VerifyClientCertIfGiven, n.operatorsRoots
+	}
+	return c
+}
+
+// certified lets nobody through without a certificate that was verified, but to the health checks.
+func (n *Node) certified(next http.Handler) http.Handler {
+	if n.operatorsRoots == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.TLS.VerifiedChains) == 0 && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" {
+			http.Error(w, "This listener wants a client's certificate that admin_tls.client_ca has signed.", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // renew reads the files, and takes what they hold if they are not as they were, or when asked for it. What can't be used leaves

@@ -22,7 +22,7 @@ func TestRenewedCertificateIsNoticed(t *testing.T) {
 	cert, key, _ := certtest.New(t)
 	synctest.Test(t, func(t *testing.T) {
 		logs := &bytes.Buffer{}
-		c, err := loadTLS(config.TLS{Cert: cert, Key: key}, slog.New(slog.NewTextHandler(logs, nil)))
+		c, err := loadTLS("tls", config.TLS{Cert: cert, Key: key}, slog.New(slog.NewTextHandler(logs, nil)))
 		if err != nil {
 			t.Fatal(err)
 		}

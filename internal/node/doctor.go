@@ -61,6 +61,7 @@ func Examine(ctx context.Context, cfg config.Config) (all []Finding) {
 	add(examineRedis(ctx, cfg)...)
 	add(examineNATS(ctx, cfg)...)
 	add(examineCertificate("tls.cert", cfg.TLS.Cert, cfg.PublicURL)...)
+	add(examineCertificate("admin_tls.cert", cfg.AdminTLS.Cert, "")...)
 	add(examineCertificate("nats_cert", cfg.NATSFiles.Cert, "")...)
 	return all
 }

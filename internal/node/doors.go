@@ -1,7 +1,6 @@
 package node
 
 import (
-	"crypto/tls"
 	"net/http"
 	"net/netip"
 	"time"
@@ -34,7 +33,7 @@ func (n *Node) newcomers() func() (retry time.Duration, ok bool) {
 }
 
 // openDoors makes what people come in by: sockets, pages, API.
-func (n *Node) openDoors(certificate *tls.Config, reg *prometheus.Registry) error {
+func (n *Node) openDoors(reg *prometheus.Registry) error {
 	pages, err := site.New(web.Demo(), web.Client(), n.cfg.AllowedOrigins())
 	if err != nil {
 		return err
@@ -67,8 +66,8 @@ func (n *Node) openDoors(certificate *tls.Config, reg *prometheus.Registry) erro
 	if err := n.answerNodes(calls); err != nil {
 		return err
 	}
-	n.viewers.Handler, n.viewers.TLSConfig = viewersMux(pages, calls, n.acceptor), certificate
-	n.operators.Handler = operatorsMux(n.cfg, pages, calls, n.health, reg, n.log)
+	n.viewers.Handler, n.viewers.TLSConfig = viewersMux(pages, calls, n.acceptor), n.certificate.config()
+	n.operators.Handler, n.operators.TLSConfig = n.certified(operatorsMux(n.cfg, pages, calls, n.health, reg, n.log)), n.forOperators()
 	return nil
 }
 

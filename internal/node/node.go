@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/x509"
 	"iter"
 	"log/slog"
 	"net"
@@ -26,26 +27,27 @@ import (
 // Node is one running server: every part, in the order in which they were made.
 type Node struct {
 	// Fixed after start.
-	cfg         config.Config
-	log         *slog.Logger
-	certificate *keyPair // nil: plain HTTP
-	viewers     *port
-	operators   *port
-	tokens      *token.Authority
-	revoked     token.Revocations
-	gate        *limit.Gate
-	quotas      quotas
-	fabric      *fanout.Fabric
-	recorder    *preview.Recorder
-	lately      *lately
-	changes     *changes // with the book of limits
-	lag         *admit.LagProbe
-	sockets     *conn.Metrics
-	giftHook    *hook.Endpoint // nil: there is none
-	till        *payment.Till  // nil: there is no giftHook
-	hub         *room.Hub
-	acceptor    *conn.Acceptor
-	health      *health
+	cfg                               config.Config
+	log                               *slog.Logger
+	certificate, operatorsCertificate *keyPair       // nil: plain HTTP
+	operatorsRoots                    *x509.CertPool // nil: operators show no certificate
+	viewers                           *port
+	operators                         *port
+	tokens                            *token.Authority
+	revoked                           token.Revocations
+	gate                              *limit.Gate
+	quotas                            quotas
+	fabric                            *fanout.Fabric
+	recorder                          *preview.Recorder
+	lately                            *lately
+	changes                           *changes // with the book of limits
+	lag                               *admit.LagProbe
+	sockets                           *conn.Metrics
+	giftHook                          *hook.Endpoint // nil: there is none
+	till                              *payment.Till  // nil: there is no giftHook
+	hub                               *room.Hub
+	acceptor                          *conn.Acceptor
+	health                            *health
 
 	closers closers
 	failed  chan error // what a server ended with although nobody stopped it; one place per server
@@ -60,14 +62,13 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, e
 	if err != nil {
 		return nil, err
 	}
-	certificate, err := loadTLS(cfg.TLS, log)
-	if err != nil {
+	n := &Node{cfg: cfg, log: log, failed: make(chan error, 2)}
+	if err := n.readCertificates(); err != nil {
 		return nil, err
 	}
 	if err := prepareDataDir(cfg.DataDir); err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, log: log, failed: make(chan error, 2)}
 	defer func() {
 		if err == nil {
 			return
@@ -79,8 +80,8 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, e
 	if err = n.listen(); err != nil {
 		return nil, err
 	}
-	n.certificate = certificate
-	n.runs("watching the certificate", certificate.follow)
+	n.runs("watching the certificate", n.certificate.follow)
+	n.runs("watching the operators' certificate", n.operatorsCertificate.follow)
 	n.every("giving memory back", memoryEvery, newSurplus().giveBack)
 	reg := newRegistry()
 	if err = n.joinNodes(ctx, reg); err != nil {
@@ -102,7 +103,7 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, e
 		return nil, err
 	}
 	n.startGuard(ctx)
-	if err = n.openDoors(certificate.config(), reg); err != nil {
+	if err = n.openDoors(reg); err != nil {
 		return nil, err
 	}
 	n.keepDoors(reg)
@@ -120,7 +121,7 @@ func Check(cfg config.Config) (rules int, err error) {
 	if err := hasStore(cfg); err != nil {
 		return 0, err
 	}
-	if _, err := loadTLS(cfg.TLS, slog.New(slog.DiscardHandler)); err != nil {
+	if err := (&Node{cfg: cfg, log: slog.New(slog.DiscardHandler)}).readCertificates(); err != nil {
 		return 0, err
 	}
 	return len(spec.Rules), nil
@@ -130,9 +131,12 @@ func Check(cfg config.Config) (rules int, err error) {
 func (n *Node) Addr() net.Addr      { return n.viewers.ln.Addr() }
 func (n *Node) AdminAddr() net.Addr { return n.operators.ln.Addr() }
 
-// Reread has the files read that may change while the node runs: the certificate's here; the book looks at limits.file by itself,
+// Reread has the files read that may change while the node runs: the certificates' here; the book looks at limits.file by itself,
 // each second.
-func (n *Node) Reread() { n.certificate.ask() }
+func (n *Node) Reread() {
+	n.certificate.ask()
+	n.operatorsCertificate.ask()
+}
 
 // Tokens signs and verifies.
 func (n *Node) Tokens() *token.Authority { return n.tokens }
