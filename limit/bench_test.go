@@ -36,12 +36,12 @@ type contender struct {
 func contenders(b *testing.B, step time.Duration) []contender {
 	limiter := xrate.NewLimiter(1e6, 1000)
 	when := time.Now()
-	meter, err := NewMeter(Limit{Rate: 1_000_000, Burst: 1000})
+	meter, err := newNumbers(Limit{Rate: 1_000_000, Burst: 1000})
 	if err != nil {
 		b.Fatal(err)
 	}
 	var now Instant
-	bucket := meter.Bucket(now)
+	bucket := meter.bucket(now)
 	gate := NewGate(mustCompile(b, benchRules), func() Instant { return 0 })
 	conn, user, room := &Subject{Scope: ScopeConn}, &Subject{Scope: ScopeUser}, &Subject{Scope: ScopeRoom}
 	q := &Request{Action: Danmaku, Role: "viewer", Room: "demo"}
@@ -105,11 +105,11 @@ func BenchmarkRatio(b *testing.B) {
 func BenchmarkRatioContended(b *testing.B) {
 	limiter := xrate.NewLimiter(1e6, 1000)
 	when := time.Now()
-	meter, err := NewMeter(Limit{Rate: 1_000_000, Burst: 1000})
+	meter, err := newNumbers(Limit{Rate: 1_000_000, Burst: 1000})
 	if err != nil {
 		b.Fatal(err)
 	}
-	bucket := meter.Bucket(0)
+	bucket := meter.bucket(0)
 	gate := NewGate(mustCompile(b, benchRules), func() Instant { return 0 })
 	room := &Subject{Scope: ScopeRoom}
 	q := &Request{Action: Danmaku, Role: "viewer", Room: "demo"}

@@ -25,8 +25,8 @@ func drawStep(t *rapid.T) time.Duration {
 	return scale * time.Duration(rapid.Int64Range(0, min(20, int64(math.MaxInt64/max(scale, 1)))).Draw(t, "steps"))
 }
 
-func mustMeter(t interface{ Fatal(...any) }, l Limit) *Meter {
-	m, err := NewMeter(l)
+func mustNumbers(t interface{ Fatal(...any) }, l Limit) *numbers {
+	m, err := newNumbers(l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func mustMeter(t interface{ Fatal(...any) }, l Limit) *Meter {
 }
 
 // check returns what is wrong with the bucket's state.
-func (b *Bucket) check(now Instant) string {
+func (b *oneBucket) check(now Instant) string {
 	switch level := b.Level(now); {
 	case level < 0 || level > b.rate.size/b.rate.whole:
 		return "level out of [0, burst]"
@@ -48,7 +48,7 @@ func TestBucketAgainstReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLimit(t, "limit")
 		now := Instant(rapid.Int64().Draw(t, "start"))
-		bucket, ref := mustMeter(t, l).Bucket(now), newRef(l, now)
+		bucket, ref := mustNumbers(t, l).bucket(now), newRef(l, now)
 		t.Repeat(map[string]func(*rapid.T){
 			"step": func(t *rapid.T) { now = now.Add(drawStep(t)) },
 			"take": func(t *rapid.T) {
@@ -114,7 +114,7 @@ func TestProperty1AnyWindowInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLimit(t, "limit")
 		per := int64(l.Per)
-		bucket := mustMeter(t, l).Bucket(0)
+		bucket := mustNumbers(t, l).bucket(0)
 		var all []admission
 		for range rapid.IntRange(1, 60).Draw(t, "requests") {
 			at := Instant(rapid.Int64Range(-per, 3*per).Draw(t, "at"))
@@ -131,7 +131,7 @@ func TestProperty2AnOlderReadingChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLimit(t, "limit")
 		now := Instant(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "now"))
-		bucket := mustMeter(t, l).Bucket(0)
+		bucket := mustNumbers(t, l).bucket(0)
 		bucket.Take(now, rapid.Int64Range(0, l.Burst).Draw(t, "spent"))
 		level := bucket.Level(now)
 		old := now.Add(-time.Duration(rapid.Int64Range(0, int64(2*time.Hour)).Draw(t, "back")))
@@ -154,7 +154,7 @@ func TestProperty2ThreeHundredIdleYears(t *testing.T) {
 		{Rate: 1, Per: maxPer, Burst: 20},
 	} {
 		const start = Instant(math.MinInt64 / 2)
-		bucket := mustMeter(t, l).Bucket(start)
+		bucket := mustNumbers(t, l).bucket(start)
 		bucket.Take(start, l.Burst)
 		now := start
 		for range 3 {
@@ -174,7 +174,7 @@ func TestProperty2ThreeHundredIdleYears(t *testing.T) {
 
 func TestProperty3EachTokenAtItsIdealInstant(t *testing.T) {
 	for _, l := range []Limit{{Rate: 3, Burst: 2}, {Rate: 20, Per: Duration(30 * time.Second), Burst: 5}, {Rate: 997, Burst: 3}} {
-		bucket := mustMeter(t, l).Bucket(0)
+		bucket := mustNumbers(t, l).bucket(0)
 		bucket.Take(0, l.Burst)
 		per := int64(l.Per)
 		if per == 0 {
@@ -193,7 +193,7 @@ func TestProperty3EachTokenAtItsIdealInstant(t *testing.T) {
 }
 
 func TestProperty3PollingEachMillisecond(t *testing.T) {
-	bucket := mustMeter(t, Limit{Rate: 1, Per: Duration(10 * time.Second), Burst: 1}).Bucket(0)
+	bucket := mustNumbers(t, Limit{Rate: 1, Per: Duration(10 * time.Second), Burst: 1}).bucket(0)
 	granted := 0
 	for now := Instant(0); now <= Instant(100*time.Second); now = now.Add(time.Millisecond) {
 		if ok, _, _ := bucket.Take(now, 1); ok {
@@ -209,8 +209,8 @@ func TestProperty4ExactRetry(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLimit(t, "limit")
 		now := Instant(rapid.Int64Range(-1e18, 1e18).Draw(t, "now"))
-		m := mustMeter(t, l)
-		bucket := m.Bucket(now)
+		m := mustNumbers(t, l)
+		bucket := m.bucket(now)
 		bucket.Take(now, rapid.Int64Range(0, l.Burst).Draw(t, "spent"))
 		n := rapid.Int64Range(0, l.Burst+1).Draw(t, "n")
 		before := bucket.Level(now)
@@ -233,7 +233,7 @@ func TestProperty4ExactRetry(t *testing.T) {
 }
 
 func TestProperty4Edges(t *testing.T) {
-	bucket := mustMeter(t, Limit{Rate: 0, Burst: 2}).Bucket(0)
+	bucket := mustNumbers(t, Limit{Rate: 0, Burst: 2}).bucket(0)
 	if _, _, err := bucket.Take(0, -1); err != ErrNegativeCost {
 		t.Errorf("negative cost: %v", err)
 	}
@@ -251,12 +251,12 @@ func FuzzBucket(f *testing.F) {
 	f.Add(int64(1_000_003), int64(maxPer), int64(1000), []byte{255, 9, 7, 250})
 	f.Fuzz(func(t *testing.T, n, per, burst int64, moves []byte) {
 		l := Limit{Rate: n, Per: Duration(per), Burst: burst}
-		m, err := NewMeter(l)
+		m, err := newNumbers(l)
 		if err != nil {
 			return
 		}
 		now := Instant(0)
-		bucket, ref := m.Bucket(now), newRef(l, now)
+		bucket, ref := m.bucket(now), newRef(l, now)
 		for i := 0; i+1 < len(moves) && i < 200; i += 2 {
 			now = now.Add(time.Duration(1) << (moves[i] % 63))
 			cost := min(int64(moves[i+1]), burst)

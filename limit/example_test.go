@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"time"
 
 	"liveroom/limit"
 )
@@ -59,24 +58,6 @@ rules:
 	// rules[0].burst: want 1 to 1000000000000, have 0
 	// rules[1].scope: want one of [conn key user user_room ip net room global net_room], have "usr"
 	// rules[1].name: "gifts" is taken by an earlier rule
-}
-
-func ExampleMeter() {
-	meter, err := limit.NewMeter(limit.Limit{Rate: 20, Per: limit.Duration(30 * time.Second), Burst: 2})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	bucket := meter.Bucket(0)
-	for range 3 {
-		fmt.Println(bucket.Take(0, 1))
-	}
-	fmt.Println(bucket.Take(limit.Instant(1500*time.Millisecond), 1))
-	// Output:
-	// true 0s <nil>
-	// true 0s <nil>
-	// false 1.5s <nil>
-	// true 0s <nil>
 }
 
 // One server, limited by route template and verified identity.

@@ -68,7 +68,7 @@ func TestFaultFloatLevels(t *testing.T) {
 func TestFaultRefillInAnUnlockedRead(t *testing.T) {
 	g := NewGate(defaultRulesSet(t), atZero)
 	user := &Subject{Scope: ScopeUser}
-	bucket := mustMeter(t, Limit{Rate: 1, Burst: 100}).Bucket(0)
+	bucket := mustNumbers(t, Limit{Rate: 1, Burst: 100}).bucket(0)
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {

@@ -50,6 +50,12 @@ type machine struct {
 // machine answers late, and then nodes go on by their shares as they should.
 func newFleet(t *testing.T, n int, server *redistest.Server, budget time.Duration, rules string) *fleet {
 	t.Helper()
+	return newFleetOf(t, n, server, cluster.Config{Budget: budget}, rules)
+}
+
+// newFleetOf says of a node what is not the fleet's to say.
+func newFleetOf(t *testing.T, n int, server *redistest.Server, cfg cluster.Config, rules string) *fleet {
+	t.Helper()
 	spec, err := limit.Parse([]byte("rules:\n" + rules))
 	if err != nil {
 		t.Fatal(err)
@@ -65,11 +71,12 @@ func newFleet(t *testing.T, n int, server *redistest.Server, budget time.Duratio
 	}
 	for _, m := range f.nodes {
 		m.proxy = redistest.NewProxy(t, server.Addr)
-		if m.store, err = redisstore.Open(redisstore.Config{URL: m.proxy.URL(), Answer: budget}); err != nil {
+		if m.store, err = redisstore.Open(redisstore.Config{URL: m.proxy.URL(), Answer: cfg.Budget}); err != nil {
 			t.Fatal(err)
 		}
 		m.gate = limit.NewGate(compiled, f.clock)
-		m.cluster, err = cluster.New(cluster.Config{Store: m.store, Node: m.name, Peers: m, Clock: f.clock, Budget: budget})
+		cfg.Store, cfg.Node, cfg.Peers, cfg.Clock = m.store, m.name, m, f.clock
+		m.cluster, err = cluster.New(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}

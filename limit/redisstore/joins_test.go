@@ -6,9 +6,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"liveroom/internal/redistest"
 	"liveroom/limit"
+	"liveroom/limit/cluster"
 )
 
 const shippedUser = `  - {name: join-user, action: join, scope: user, rate: 1, per: 1h, burst: 10, cluster: true}
@@ -40,9 +42,11 @@ func TestJoinAfterKill(t *testing.T) {
 
 // A crowd that joins and says nothing costs a call each at most and no key but the joins'.
 func TestJoinsAreFew(t *testing.T) {
+	// What a decision was granted it has until the last of its rules has answered, also where the crowd waits for a processor.
+	held := cluster.Config{Budget: unhurried, Lease: 5 * time.Second}
 	t.Parallel()
 	server := redistest.Start(t)
-	f := newFleet(t, 1, server, unhurried, shippedUser)
+	f := newFleetOf(t, 1, server, held, shippedUser)
 	m := f.nodes[0]
 	f.until("the scripts are loaded", func() bool { return m.do(limit.Join, "first", "r").Verdict == limit.Allow })
 	before := m.drawn()
