@@ -220,7 +220,7 @@ func (a *roads) tell(op, subject string) {
 	}
 }
 
-// openRoad is for what has been proved. The server has dropped all subscriptions that it forbade, so one that is allowed again
+// open is for what has been proved. The server has dropped all subscriptions that it forbade, so one that is allowed again
 // is open once both connections were made anew.
 func (a *roads) open(r *road) {
 	const anew = 4 // two losses and two returns

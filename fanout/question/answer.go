@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -71,15 +72,10 @@ func (q *Questions) Answer(verb string, h Answerer) error {
 }
 
 // ownVerbs are what else a node is told on its subjects.
-var ownVerbs = [...]string{"presence", "probe", "parcel", "whole", "who"}
+var ownVerbs = []string{"presence", "probe", verbParcel, "whole", "who"}
 
 func validVerb(verb string) bool {
-	for _, own := range ownVerbs {
-		if verb == own {
-			return false
-		}
-	}
-	return len(verb) >= 1 && len(verb) <= 32 && strings.Trim(verb, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+	return len(verb) >= 1 && len(verb) <= 32 && strings.Trim(verb, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" && !slices.Contains(ownVerbs, verb)
 }
 
 func (q *Questions) answerer(verb string) *answering {

@@ -93,7 +93,7 @@ func (e *RemoteError) Error() string {
 // itself, which needs no NATS.
 //
 // An error is ErrNoNode (no such node, or it answers to no such verb; at once), ErrTimeout (silence, or ctx ended),
-// ErrBusy (the node's handlers are all taken and its queue is full), link.ErrDisconnected (NATS is away, or went away), or
+// ErrBusy (the node's handlers are all taken and its queue is full), ErrDisconnected (NATS is away, or went away), or
 // a [*RemoteError]. Except after ErrNoNode and ErrBusy the handler may have run.
 func (q *Questions) Ask(ctx context.Context, node, verb string, payload []byte) ([]byte, error) {
 	ctx, cancel := boundAsk(ctx)

@@ -3,7 +3,6 @@ package question
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -161,6 +160,6 @@ func (q *Questions) handOut(m *nats.Msg) {
 		piece, _ = q.parcels.piece(id, offset, q.pieceSize())
 	}
 	if err := m.Respond(piece); err != nil {
-		q.link.Log.Debug("piece of a parcel not sent", "offset", strconv.Itoa(offset), "err", err)
+		q.link.Log.Debug("piece of a parcel not sent", "offset", offset, "err", err)
 	}
 }

@@ -212,7 +212,7 @@ func (g *Ledger) skipTo(ctx context.Context, to, last uint64) error {
 // ledgerPause is the rest between two reads of the proof, so that it takes a small part of a processor.
 const ledgerPause = 2 * time.Millisecond
 
-// prove reads all of the ledger once: a damaged link.Record shows when it is read. It ends early with ctx.
+// prove reads all of the ledger once: a damaged record shows when it is read. It ends early with ctx.
 func (g *Ledger) prove(ctx context.Context) {
 	info, err := g.link.StreamInfo(ctx, link.GiftStream)
 	if err != nil || info.State.Msgs == 0 {
@@ -225,7 +225,7 @@ func (g *Ledger) prove(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case err != nil: // a link.Record that can't be read ends the answer
+		case err != nil: // a record that can't be read ends the answer
 			from++
 			continue
 		case len(got) == 0:

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -12,52 +14,38 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"liveroom/fanout/link"
-	"liveroom/internal/lock"
 	"liveroom/protocol"
 )
 
-// raise is an increment that brings a counter back to what was shown, on link.Record before it is made: a node that finds
+// raise is an increment that brings a counter back to what was shown, on record before it is made: a node that finds
 // one makes it again, under its id, before it looks at the counter. So of many nodes that see the same loss one repairs it.
 type raise struct {
 	ID    string `json:"id"`
 	Delta int64  `json:"delta"`
-	// Done: it was made. The link.Record stays, so that who looked at the counter before cannot put another on record.
+	// Done: it was made. The record stays, so that who looked at the counter before cannot put another on record.
 	Done bool `json:"done,omitempty"`
 }
 
-// raiseAge is how long a link.Record is made again, well below the counters' memory for ids. An older one is of a node that
+// raiseAge is how long a record is made again, well below the counters' memory for ids. An older one is of a node that
 // died; its increment has been made, or never will be.
 const raiseAge = likeWindow / 2
 
 // heal raises the counters that are below these totals, which were shown: the store came back empty, or from the
 // past. Likes that were counted since the loss are taken for part of it.
 func (k *LikeTotals) heal(ctx context.Context, shown map[string]int64) error {
-	type loss struct {
-		room  string
-		total int64
-	}
-	losses := make(chan loss)
-	var wg sync.WaitGroup
-	var mu lock.Mutex[lock.Leaf]
-	var errs []error
-	for range healsAtOnce {
-		wg.Go(func() {
-			for l := range losses {
-				if err := k.healRoom(ctx, l.room, l.total); err != nil {
-					mu.Lock()
-					errs = append(errs, err)
-					mu.Unlock()
-				}
-			}
+	rooms := slices.Collect(maps.Keys(shown))
+	errs, places := make([]error, len(rooms)), make(chan struct{}, healsAtOnce)
+	var heals sync.WaitGroup
+	for i, room := range rooms {
+		places <- struct{}{}
+		heals.Go(func() {
+			errs[i] = k.healRoom(ctx, room, shown[room])
+			<-places
 		})
 	}
-	for room, total := range shown {
-		losses <- loss{room, total}
-	}
-	close(losses)
-	wg.Wait()
-	if len(errs) > 0 {
-		return fmt.Errorf("restore likes of %d of %d rooms: %w", len(errs), len(shown), errs[0])
+	heals.Wait()
+	if errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil }); len(errs) > 0 {
+		return fmt.Errorf("restore likes of %d of %d rooms: %w", len(errs), len(rooms), errs[0])
 	}
 	return nil
 }
@@ -91,12 +79,12 @@ func (k *LikeTotals) healRoom(ctx context.Context, room string, shown int64) err
 		if _, err := k.recordRaise(ctx, key, r, revision); err != nil && apiCode(err) == 0 {
 			return err
 		}
-		return nil // or another one is on link.Record
+		return nil // or another one is on record
 	}
 	return ctx.Err()
 }
 
-// settleRaise makes what is on link.Record, and returns the record's revision, 0 for none.
+// settleRaise makes what is on record, and returns the record's revision, 0 for none.
 func (k *LikeTotals) settleRaise(ctx context.Context, room, key string) (uint64, error) {
 	ctx, cancel := k.link.Bounded(ctx)
 	defer cancel()

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -162,37 +164,29 @@ func (k *LikeTotals) announce(ctx context.Context) error {
 	return nil
 }
 
-// likeLogRooms bounds one link.Record of the log well below NATS' megabyte: 4096 rooms of at most 64 + 25 bytes.
+// likeLogRooms bounds one record of the log well below NATS' megabyte: 4096 rooms of at most 64 + 25 bytes.
 const likeLogRooms = 4096
 
-// logTotals writes the totals in one synced record. The counters are written behind, so that a second of likes costs
-// the disk one sync and not one per room; what a crash takes from them, restore brings back from here.
+// logTotals writes the totals in synced records, one for all rooms but where they are many. The counters are written behind, so that a
+// second of likes costs the disk one sync and not one per room; what a crash takes from them, restore brings back from here.
 func (k *LikeTotals) logTotals(ctx context.Context, totals map[string]int64) error {
-	part := make(map[string]int64, min(len(totals), likeLogRooms))
-	write := func() error {
-		body, err := json.Marshal(part)
+	rooms := slices.Collect(maps.Keys(totals))
+	for part := range slices.Chunk(rooms, likeLogRooms) {
+		record := make(map[string]int64, len(part))
+		for _, room := range part {
+			record[room] = totals[room]
+		}
+		body, err := json.Marshal(record)
+		if err == nil {
+			within, cancel := k.link.Bounded(ctx)
+			_, err = k.link.JS.Publish(within, link.LikeLogSubject, body, jetstream.WithExpectStream(link.LikeLogStream))
+			cancel()
+		}
 		if err != nil {
 			return fmt.Errorf("log likes: %w", err)
 		}
-		clear(part)
-		ctx, cancel := k.link.Bounded(ctx)
-		defer cancel()
-		if _, err := k.link.JS.Publish(ctx, link.LikeLogSubject, body, jetstream.WithExpectStream(link.LikeLogStream)); err != nil {
-			return fmt.Errorf("log likes: %w", err)
-		}
-		return nil
 	}
-	for room, total := range totals {
-		if part[room] = total; len(part) == likeLogRooms {
-			if err := write(); err != nil {
-				return err
-			}
-		}
-	}
-	if len(part) == 0 {
-		return nil
-	}
-	return write()
+	return nil
 }
 
 // restore raises counters that are below a total that was shown before a crash. Embedded server only: this node
@@ -210,7 +204,7 @@ func (k *LikeTotals) restore(ctx context.Context) error {
 		for _, r := range got {
 			var totals map[string]int64
 			if err := json.Unmarshal(r.Data, &totals); err != nil {
-				return fmt.Errorf("restore likes: link.Record %d: %w", r.Seq, err)
+				return fmt.Errorf("restore likes: record %d: %w", r.Seq, err)
 			}
 			for room, total := range totals {
 				shown[room] = max(shown[room], total)
