@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -34,14 +35,25 @@ var (
 // asNATS makes the test binary a NATS server with its streams in that directory, on the port that follows it.
 const asNATS = "LIVESERVER_AS_NATS"
 
+// natsFile in a NATS server's directory is its configuration, read again at SIGHUP, in place of what chaos wants.
+const natsFile = "nats.conf"
+
 // serveNATS runs until the process is killed.
 func serveNATS(dir, port string) {
 	var n int
 	fmt.Sscan(port, &n)
-	s, err := natsserver.NewServer(&natsserver.Options{
+	opts := &natsserver.Options{
 		Host: "127.0.0.1", Port: n, JetStream: true, StoreDir: dir, SyncAlways: true, NoSigs: true, NoLog: true,
 		JetStreamMaxStore: 16 << 30, JetStreamMaxMemory: 1 << 30,
-	})
+	}
+	switch configured, err := natsserver.ProcessConfigFile(filepath.Join(dir, natsFile)); {
+	case err == nil:
+		opts = configured
+	case !errors.Is(err, os.ErrNotExist):
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	s, err := natsserver.NewServer(opts)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
