@@ -9,6 +9,11 @@ import (
 // lease is a subject's part in one bucket that all nodes share: what this node
 // was granted and may spend until a deadline, or the whole bucket when it has
 // claimed it.
+//
+// It has some forty methods, since its calls are decided from all that it has and
+// all that is wanted of it: eleven are a Part's and an errand's, the others of
+// what decisions ask stand in this file, those of its calls in calls.go. What
+// has a state of its own is a type of its own: claim, demand.
 type lease struct {
 	part
 	job   job // its place in a lane's queue; one call at a time
