@@ -64,7 +64,7 @@ func TestHangupReadsTheConfiguration(t *testing.T) {
 	p := startProcess(t, t.TempDir(), "-config", file)
 	hangup := func(conf, want string) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
+		if err := os.Rename(write(t, conf), file); err != nil { // never half a file: the signal before may not have been seen to yet
 			t.Fatal(err)
 		}
 		p.signal(syscall.SIGHUP)
