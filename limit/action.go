@@ -16,11 +16,12 @@ const (
 	Connect
 	Frame
 	API
+	Event // one of a platform's own making
 
 	actionCount
 )
 
-var actionNames = [actionCount]string{"danmaku", "gift", "like", "join", "connect", "frame", "api"}
+var actionNames = [actionCount]string{"danmaku", "gift", "like", "join", "connect", "frame", "api", "event"}
 
 // Messages returns the actions of what somebody who is in a room sends to all.
 func Messages() []Action { return []Action{Danmaku, Gift, Like} }

@@ -165,6 +165,9 @@ func defaultRules(rules []*rule, classes []string) []*rule {
 	var added []*rule
 	for _, scope := range []Scope{ScopeConn, ScopeKey, ScopeUser, ScopeIP} {
 		actions := slices.Clone(open)
+		if scope == ScopeUser && !covered(Event, everywhere...) { // who sends it has no connection, and pays by no key
+			actions = append(actions, Event.String())
+		}
 		if scope != ScopeConn && !covered(API, scope, ScopeGlobal) {
 			actions = append(actions, API.String())
 		}

@@ -21,13 +21,14 @@ const (
 	EvMuted    Event = "muted"
 	EvAnnounce Event = "announce"
 	EvMissed   Event = "missed"
+	EvCustom   Event = "custom"
 	EvError    Event = "error"
 	EvPong     Event = "pong"
 )
 
 // Events lists every event; those of messages are called after their kinds.
 func Events() []Event {
-	events := []Event{EvWelcome, EvAck, EvOnline, EvRoom, EvDeleted, EvMuted, EvAnnounce, EvMissed, EvError, EvPong}
+	events := []Event{EvWelcome, EvAck, EvOnline, EvRoom, EvDeleted, EvMuted, EvAnnounce, EvMissed, EvCustom, EvError, EvPong}
 	for _, k := range kinds {
 		if k.shape != nil {
 			events = append(events, Event(k.Name))

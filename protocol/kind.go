@@ -17,6 +17,7 @@ const (
 	ClassGift
 	ClassDanmaku
 	ClassLike
+	ClassEvent // custom events, and those of class danmaku in a tick
 	NumClasses
 )
 
@@ -73,6 +74,7 @@ var kinds = [NumClasses]Kind{
 	ClassControl: {Name: "control", Live: true},
 	ClassGift:    {Name: "gift", shape: (*Request).checkGift},
 	ClassDanmaku: {Name: "danmaku", Behind: Missed, Yields: ByHalves, Live: true, Talk: true, shape: (*Request).checkDanmaku, Append: appendSaid},
+	ClassEvent:   {Name: "event", Behind: Missed, Live: true},
 	ClassLike:    {Name: "like", Behind: Newest, Yields: First, shape: func(r *Request) *Error { return r.checkCount(MaxLikeCount) }},
 }
 

@@ -1,6 +1,7 @@
 package room
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -35,6 +36,11 @@ type Config struct {
 	Shed func(protocol.Class)
 	// Gifts is the catalogue. A gift outside it is not_found.
 	Gifts []protocol.CatalogueGift
+	// EventTypes are the types that custom events may have. None: there are no custom events.
+	EventTypes []string
+	// Everywhere brings a message to [Hub.Heard] of every node, this one included, and returns nil once all have it. Nil: this node is
+	// the only one.
+	Everywhere func(ctx context.Context, message []byte) error
 	// Node names this node in welcomes.
 	Node string
 
@@ -163,6 +169,11 @@ func (c Config) Validate() error {
 	}
 	if err := c.Audience.Validate(); err != nil {
 		faults = append(faults, fmt.Errorf("room: Audience: %w", err))
+	}
+	for i, t := range c.EventTypes {
+		if !protocol.ValidID(t) {
+			faults = append(faults, fmt.Errorf("room: EventTypes[%d]: want a valid id, have %q", i, t))
+		}
 	}
 	seen := map[string]bool{}
 	for i, g := range c.Gifts {

@@ -33,6 +33,10 @@ type Hub struct {
 	overload  overload
 	turnstile turnstile
 
+	types  []string     // of custom events; fixed
+	heard  heard        // custom events that are for all rooms
+	toCast chan *custom // of them those that wait for their turn
+
 	// mu guards what follows, Room.refs and User.refs.
 	mu        lock.Mutex[lock.Hub]
 	rooms     map[string]*Room
@@ -60,6 +64,7 @@ func New(cfg Config) (*Hub, error) {
 		catalogue: make(map[string]protocol.CatalogueGift, len(cfg.Gifts)),
 		rooms:     map[string]*Room{}, users: map[string]*User{},
 		idleRooms: map[*Room]struct{}{}, idleUsers: map[*User]limit.Instant{},
+		types: cfg.EventTypes, toCast: make(chan *custom, maxCasts),
 	}
 	for _, g := range cfg.Gifts {
 		h.catalogue[g.ID] = g
@@ -68,6 +73,7 @@ func New(cfg Config) (*Hub, error) {
 		Config: cfg.Audience, Clock: cfg.Gate.Now, Wall: h.stamps.at, Stretch: h.stretched, Run: h.show, Done: h.done, Metrics: cfg.Metrics.audience,
 	}
 	h.spawn(h.sweep)
+	h.spawn(h.castAll)
 	cfg.Metrics.behind(0, rungNormal, cfg.Audience.Tick)
 	if cfg.Lag != nil {
 		h.spawn(h.watch)

@@ -32,6 +32,7 @@ type Room struct {
 	retiring bool
 
 	policy atomic.Pointer[policy] // stored with mu held
+	heard  heard                  // custom events
 	stats  stats
 
 	// mu guards the rest, and that viewers are told of policies in their order.
@@ -106,11 +107,14 @@ var _ Feed = (*feed)(nil)
 
 // Message implements [Traffic].
 func (f *feed) Message(c protocol.Class, message []byte) {
-	if c == protocol.ClassControl {
+	switch c {
+	case protocol.ClassControl:
 		(*Room)(f).obey(message)
-		return
+	case protocol.ClassEvent:
+		(*Room)(f).customs(message)
+	default:
+		f.audience.Message(c, message)
 	}
-	f.audience.Message(c, message)
 }
 
 // Gift implements [Traffic].

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -104,6 +105,57 @@ func TestTwoNodesAreOneRoom(t *testing.T) {
 	for _, c := range []*client{guest, again} {
 		if code, _ := c.closed(); code != 4004 {
 			t.Errorf("kicked with %d", code)
+		}
+	}
+}
+
+// TestCustomEventsReachAllNodes: an event of the platform's own and a broadcast come to whom they are for wherever they are, once,
+// whichever node is asked and asked again.
+func TestCustomEventsReachAllNodes(t *testing.T) {
+	t.Parallel()
+	nodes := startNodes(t, 2, "-events-types", "poll,bell")
+	host := join(t, nodes[0].url, "demo", nodes[0].hostToken)
+	here := join(t, nodes[0].url, "demo", "")
+	there := join(t, nodes[1].url, "demo", here.welcome.str("guest_token"))
+	aside := join(t, nodes[1].url, "aside", "")
+	wait := func(c *client, mid string) event {
+		return c.wait("event "+mid, func(e event) bool { return e.kind() == "custom" && e.str("mid") == mid })
+	}
+	send := func(s *server, path, body string) string {
+		t.Helper()
+		res := s.call(t, http.MethodPost, path, nodes[0].adminToken, body)
+		if res.status != 200 {
+			t.Fatalf("%s %s: %d %v", path, body, res.status, res.body)
+		}
+		return res.body.str("mid")
+	}
+	user := here.welcome.in("user").str("id")
+	mine := fmt.Sprintf(`{"id":"1","type":"poll","data":{"n":[1,2]},"to":"user","user":%q}`, user)
+	first := send(nodes[0], "/rooms/demo/events", mine)
+	for _, c := range []*client{here, there} {
+		if e := wait(c, first); e.str("type") != "poll" || fmt.Sprint(e.in("data")["n"]) != "[1 2]" {
+			t.Errorf("shown as %v", e)
+		}
+	}
+	if again := send(nodes[1], "/rooms/demo/events", mine); again != first {
+		t.Errorf("sent again it is %s, not %s", again, first)
+	}
+	bell := `{"id":"1","type":"bell","class":"danmaku"}`
+	rung := send(nodes[1], "/broadcast", bell)
+	if again := send(nodes[0], "/broadcast", bell); again != rung {
+		t.Errorf("sent again it is %s, not %s", again, rung)
+	}
+	last := send(nodes[0], "/broadcast", `{"id":"2","type":"bell"}`)
+	for name, c := range map[string]*client{"host": host, "here": here, "there": there, "aside": aside} {
+		seen := 0
+		c.wait("the last event", func(e event) bool {
+			if e.kind() == "custom" {
+				seen++
+			}
+			return e.str("mid") == last
+		})
+		if seen != 2 {
+			t.Errorf("%s: %d events after its own, want both broadcasts once", name, seen)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func newWorld(t *testing.T, change func(*Config)) *world {
 	}
 	gate := limit.NewGate(rules, limit.NewClock())
 	b := &loopback{feeds: map[string]room.Feed{}, settings: map[string][]byte{}}
-	hub, err := room.New(room.Config{Bus: b, Gate: gate, AutoCreate: true, Gifts: []protocol.CatalogueGift{{ID: "rose", Name: "Rose", Price: 1}}})
+	hub, err := room.New(room.Config{Bus: b, Gate: gate, AutoCreate: true, EventTypes: []string{"poll"}, Gifts: []protocol.CatalogueGift{{ID: "rose", Name: "Rose", Price: 1}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,6 +188,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"POST", "/rooms/demo/gifts", `{"user":{"id":"u#"},"id":"#","gift":"rose"}`, []string{"service", "admin"}},
 		{"POST", "/rooms/demo/likes", `{"user":{"id":"u#"},"id":"#","count":2}`, []string{"service", "admin"}},
 		{"GET", "/rooms/demo/gifts", "", []string{"service", "admin"}},
+		{"POST", "/rooms/demo/events", `{"id":"#","type":"poll","data":{"n":1}}`, []string{"service", "admin"}},
+		{"POST", "/broadcast", `{"id":"#","type":"poll"}`, []string{"service", "admin"}},
 		{"POST", "/rooms/demo/moderate", `{"action":"mute","user":"bad","seconds":60}`, []string{"host", "moderator", "admin"}},
 	} {
 		for who, bearer := range tokens {

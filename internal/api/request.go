@@ -12,6 +12,7 @@ import (
 
 	"liveroom/internal/token"
 	"liveroom/protocol"
+	"liveroom/room"
 )
 
 // caller is who a request comes from: the zero value is a passer-by without a token.
@@ -19,6 +20,11 @@ type caller struct {
 	token.Identity
 	known bool
 	bad   *protocol.Error // why its token is not taken, or can't be judged
+}
+
+// identity is who calls, as rooms know one.
+func (c caller) identity() room.Identity {
+	return room.Identity{User: c.User, Name: c.Name, Role: c.Role}
 }
 
 // authenticate reads the bearer token (RFC 6750, section 2.1), the only place where a token is looked for.

@@ -60,7 +60,7 @@ func (a *API) putRoom(w http.ResponseWriter, r *http.Request, c call) (any, erro
 		return nil, err
 	}
 	return a.withRoom(r, c, nil, func(rm *room.Room) *protocol.Error {
-		if err := rm.MayModerate(room.Identity{User: c.User, Role: c.Role}); err != nil {
+		if err := rm.MayModerate(c.identity()); err != nil {
 			return err
 		}
 		if err := rm.Change(r.Context(), s); err != nil {

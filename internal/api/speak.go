@@ -112,8 +112,7 @@ func (a *API) postModerate(w http.ResponseWriter, r *http.Request, c call) (any,
 	if err := reshape(&req); err != nil {
 		return protocol.Refuse(req.ID, err), nil
 	}
-	who := room.Identity{User: c.User, Name: c.Name, Role: c.Role}
-	return a.cfg.Hub.Speak(r.Context(), c.room, room.Caller{Who: who, Addr: a.cfg.ClientAddr(r), Create: notCreated}, &req), nil
+	return a.cfg.Hub.Speak(r.Context(), c.room, room.Caller{Who: c.identity(), Addr: a.cfg.ClientAddr(r), Create: notCreated}, &req), nil
 }
 
 // checkSpeaker keeps services from speaking for guests, whom only this server names.

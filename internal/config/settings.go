@@ -64,6 +64,7 @@ type Config struct {
 	Rooms          Rooms
 	Gifts          Gifts
 	Hooks          Hooks
+	Events         Events
 	Limits         Limits
 	Sessions       Sessions
 	Compression    string
@@ -112,6 +113,11 @@ type Gifts struct {
 
 // Chosen reports whether somebody wrote the authority, so that it is not only the default.
 func (g Gifts) Chosen() bool { return g.chosen }
+
+// Events says what platforms may send of their own.
+type Events struct {
+	Types []string
+}
 
 // Hooks says where and how the platform is asked.
 type Hooks struct {
@@ -270,6 +276,8 @@ func Settings() []Setting {
 			Doc: "What is asked whether a socket's gift is paid for, and told what became of it (docs/integrate.md). Needed where gifts.authority is hook."},
 		{Key: "hooks.gift.timeout", Unit: "duration", Default: "1500ms", into: func(c *Config) any { return &c.Hooks.Gift.Timeout }, check: between(50*time.Millisecond, 2*time.Second),
 			Doc: "How long the platform may take for one answer, tries and waiting included. 50ms to 2s; then the gift is refused, and what was reserved is given back."},
+		{Key: "events.types", Unit: "list of identifiers", Default: "", into: func(c *Config) any { return &c.Events.Types }, check: eventTypes,
+			Doc: "The types of custom events that the platform may send over the HTTP API, each 1 to 64 of A-Z a-z 0-9 _ . : @ -, the same on all nodes. Empty: there are none."},
 		{Key: "limits.file", Unit: "file", Default: "", into: func(c *Config) any { return &c.Limits.File },
 			Doc: "Limit rules, YAML. Empty: the rules that ship."},
 		{Key: "limits.source", Unit: "cluster or file", Default: SourceCluster, into: func(c *Config) any { return &c.Limits.Source }, check: oneOf(SourceFile, SourceCluster),

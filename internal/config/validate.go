@@ -56,6 +56,23 @@ var (
 	directory  = text("a directory", func(s string) bool { return s != "" })
 )
 
+// eventTypes checks a list of at most maxEventTypes.
+func eventTypes(field any) string {
+	types := *field.(*[]string)
+	for i, t := range types {
+		if !protocol.ValidID(t) || slices.Contains(types[:i], t) {
+			return "each 1 to 64 of A-Z a-z 0-9 _ . : @ -, once"
+		}
+	}
+	if len(types) > maxEventTypes {
+		return "at most " + strconv.Itoa(maxEventTypes)
+	}
+	return ""
+}
+
+// maxEventTypes keeps what a refusal lists readable.
+const maxEventTypes = 100
+
 func isURL(s string, schemes ...string) bool {
 	u, err := url.Parse(s)
 	return err == nil && u.Host != "" && slices.Contains(schemes, u.Scheme)
@@ -101,6 +118,8 @@ func received(field any) string {
 		return strconv.Itoa(*p)
 	case *time.Duration:
 		return p.String()
+	case *[]string:
+		return quote(strings.Join(*p, ","))
 	case *string:
 		if *p == "" {
 			return "nothing"

@@ -176,6 +176,7 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, rules *limit.Rul
 	}
 	n.hub, err = room.New(room.Config{
 		Bus: newBus(n.fabric), Gate: n.gate, Lag: n.lag.Read, Behind: n.cfg.Rooms.Behind, Shed: n.sockets.Shed, Verify: n.verify, Allowances: said.of, Elsewhere: n.fabric.Presence.Online, Storing: n.fabric.Store.Storing,
+		EventTypes: n.cfg.Events.Types, Everywhere: n.everywhere,
 		Gifts: n.cfg.Gifts.Catalogue, Node: n.cfg.NodeID, Log: n.log, Metrics: room.NewMetrics(reg),
 		AutoCreate: true, // whoever opens a room is asked by newRooms
 		GiftsBy:    protocol.GiftAuthority(n.cfg.Gifts.Authority),
@@ -189,7 +190,7 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, rules *limit.Rul
 	}
 	n.closers.add("close rooms", closeTimeout, n.hub.Close)
 	n.fabric.Presence.Announce(n.audiences)
-	return nil
+	return n.fabric.Questions.Answer(verbCast, n.hear)
 }
 
 // audiences yields the rooms of this node for the others to count.

@@ -87,6 +87,30 @@ func (n *Node) answerNodes(calls *api.API) error {
 	return err
 }
 
+// verbCast brings a node an event for all rooms.
+const verbCast = "cast"
+
+// hear takes an event for all rooms.
+func (n *Node) hear(_ context.Context, _ string, message []byte) ([]byte, error) {
+	return nil, n.hub.Heard(message)
+}
+
+// everywhere brings an event to every node, and returns nil once all that there are have it.
+func (n *Node) everywhere(ctx context.Context, message []byte) error {
+	if err := n.hub.Heard(message); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, gatherPatience)
+	defer cancel()
+	_, err := n.fabric.Questions.AskOthers(ctx, verbCast, message)
+	all, several := err.(interface{ Unwrap() []error })
+	if !several {
+		return busError(err)
+	}
+	there := slices.DeleteFunc(all.Unwrap(), func(err error) bool { return errors.Is(err, question.ErrNoNode) }) // it has gone, or is of before
+	return busError(errors.Join(there...))
+}
+
 // verbRecall asks a node to give a user's bucket back that it has claimed.
 const verbRecall = "recall"
 

@@ -96,3 +96,10 @@ func (a *Audience[V]) Counts() (online, here int, likes int64) {
 	defer a.mu.Unlock()
 	return a.crowd.online(), a.crowd.here, a.likes.total
 }
+
+// Here is the number of sessions in the room on this node.
+func (a *Audience[V]) Here() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.shards.size
+}

@@ -13,7 +13,7 @@ export const OPS = ["hello", "refresh", "ping", "moderate"].concat(KINDS);
 
 /** What a server may send besides. */
 export const EVENTS = [
-  "welcome", "ack", "online", "room", "deleted", "muted", "announce", "missed", "error", "pong",
+  "welcome", "ack", "online", "room", "deleted", "muted", "announce", "missed", "custom", "error", "pong",
 ].concat(KINDS);
 
 export const MODES = ["scroll", "top", "bottom"];

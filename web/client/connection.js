@@ -36,6 +36,7 @@ const realTimers = {
  * - `welcome` the event, with `resumed`: whether a resume was asked for
  * - `event`   each other event once, in order; those known by mid are dropped. One that comes in the frame of a
  *   welcome is of before: it has `replayed`
+ * - `custom`  an event of the platform's own, `{type, data, mid, ts}`, besides as `event`
  * - `hole`    gifts that are missing: `{after, before}`
  * - `flush`   after the last event of a frame
  */
@@ -184,6 +185,7 @@ export class Connection {
       if (hole) this.#emitter.emit("hole", hole);
     }
     this.#emitter.emit("event", event);
+    if (event.ev === "custom") this.#emitter.emit("custom", event);
   }
 
   #welcome(event) {

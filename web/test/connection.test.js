@@ -230,3 +230,19 @@ test("a gift that was never sent, or was refused, is not tried again", async () 
   last().says({ ev: "ack", id: last().sent.at(-1).id, code: 503, outcome: "refused", reason: "try_later" });
   assert.equal((await fate).outcome, "refused");
 });
+
+test("a custom event is handed on once, by its own name too, and moves no cursor", () => {
+  const { connection, last, live, seen } = setUp();
+  const customs = [];
+  connection.on("custom", ({ type, data }) => customs.push([type, data]));
+  connection.start();
+  live();
+  const poll = { ev: "custom", mid: "e1", type: "poll", data: { n: [1, 2] }, ts: 5000 };
+  last().says(poll, poll, { ev: "custom", mid: "e2", type: "poll.end", data: null, ts: 5001 });
+  assert.deepEqual(customs, [["poll", { n: [1, 2] }], ["poll.end", null]]);
+  assert.equal(seen.events.length, 2);
+  last().closes(1006);
+  connection.start();
+  last().opens();
+  assert.equal(last().sent[0].resume.chat, 1000);
+});

@@ -68,6 +68,7 @@ export default {
   "room.muted": "You are muted for {t}",
   "room.unmuted": "You can speak again",
   "room.announcement": "Announcement",
+  "room.custom": "Event {type}",
   "room.closed": "The room is closed",
   "room.opened": "The room is open again",
   "room.slowOn": "Slow mode: one message every {t}",

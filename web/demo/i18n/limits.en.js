@@ -140,6 +140,7 @@ export default {
   "limits.action.connect": "Connect",
   "limits.action.frame": "Frame",
   "limits.action.api": "API",
+  "limits.action.event": "Custom event",
   "limits.everything": "all requests",
   "limits.fieldOf.action": "Action",
   "limits.fieldOf.scope": "Scope",

@@ -139,6 +139,7 @@ export default {
   "limits.action.connect": "连接",
   "limits.action.frame": "数据帧",
   "limits.action.api": "API",
+  "limits.action.event": "自定义事件",
   "limits.everything": "全部请求",
   "limits.fieldOf.action": "操作",
   "limits.fieldOf.scope": "对象",

@@ -63,6 +63,7 @@ export default {
   "room.muted": "你已被禁言 {t}",
   "room.unmuted": "你可以发言了",
   "room.announcement": "公告",
+  "room.custom": "活动 {type}",
   "room.closed": "房间已关闭",
   "room.opened": "房间重新开放了",
   "room.slowOn": "慢速模式：每 {t}一条",

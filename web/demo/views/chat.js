@@ -85,7 +85,7 @@ export class Chat {
   }
 
   #nodeOf(entry) {
-    const node = { chat: said, gift: given, notice, announce: announced }[entry.kind](entry, this.#language);
+    const node = { chat: said, gift: given, notice, announce: announced, custom }[entry.kind](entry, this.#language);
     if (entry.status === "failed") node.append(...this.#fate(entry));
     this.#nodes.set(entry.key, node);
     return node;
@@ -170,6 +170,17 @@ function given(entry, language) {
 function announced(entry, language) {
   const node = make("li", "announce");
   node.append(icon("horn"), make("b", "", language.text("room.announcement")), make("bdi", "text", entry.text));
+  return node;
+}
+
+/** Characters shown of an event's data, which may be 4 KiB. */
+const DATA_SHOWN = 200;
+
+/** An event of the platform's own; a product has a face of its own for each type. */
+function custom(entry, language) {
+  const text = typeof entry.data?.text === "string" ? entry.data.text : JSON.stringify(entry.data);
+  const node = make("li", "announce");
+  node.append(icon("horn"), make("b", "", language.text("room.custom", { type: entry.type })), make("bdi", "text", text.slice(0, DATA_SHOWN)));
   return node;
 }
 

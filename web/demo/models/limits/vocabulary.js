@@ -2,7 +2,7 @@
 
 import { KINDS } from "../../../client/codes.js";
 
-export const ACTIONS = KINDS.concat("join", "connect", "frame", "api");
+export const ACTIONS = KINDS.concat("join", "connect", "frame", "api", "event");
 /** Slots of these are those who are there: one count, however many. */
 export const LASTING = ["join", "connect"];
 export const SCOPES = ["conn", "user", "user_room", "room", "ip", "net", "net_room", "key", "global"];
