@@ -1,13 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -65,33 +65,7 @@ func TestWithLiveroom(t *testing.T) {
 	}
 
 	o := options{authSecret: "a secret of thirty-two characters", hookSecret: secret}
-	live := exec.Command(binary, "-addr", "127.0.0.1:0", "-admin-addr", "127.0.0.1:0", "-data-dir", t.TempDir(), "-gifts-authority", "hook", "-hooks-gift-url", site.URL, "-drain-timeout", "100ms")
-	live.Env = []string{"LIVEROOM_AUTH_SECRET=" + o.authSecret, "LIVEROOM_HOOKS_SECRETS=" + secret}
-	stdout, err := live.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	live.Stderr = os.Stderr
-	if err := live.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		live.Process.Signal(syscall.SIGTERM)
-		live.Wait()
-	})
-	printed := make([]byte, 4096)
-	var at string
-	for seen := ""; at == ""; {
-		n, err := stdout.Read(printed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen += string(printed[:n])
-		if m := regexp.MustCompile(`viewer +(\S+)/room/demo\n`).FindStringSubmatch(seen); m != nil {
-			at = m[1]
-		}
-	}
-	go io.Copy(io.Discard, stdout)
+	at := serve(t, binary, []string{"LIVEROOM_AUTH_SECRET=" + o.authSecret, "LIVEROOM_HOOKS_SECRETS=" + secret}, "-gifts-authority", "hook", "-hooks-gift-url", site.URL)
 	settler := &Settler{Wallet: w, API: at + "/api/v1", Token: func() (string, error) { return sign(o, "settler", "Settler", "service") }}
 	if _, err := w.Balance(t.Context(), "ann", 100); err != nil {
 		t.Fatal(err)
@@ -114,6 +88,34 @@ func TestWithLiveroom(t *testing.T) {
 	if left, err := w.Balance(t.Context(), "ann", 0); err != nil || left != 95 {
 		t.Errorf("ann has %d left, %v", left, err)
 	}
+}
+
+// serve runs liveroom until the test ends, and returns where it is.
+func serve(t *testing.T, binary string, env []string, args ...string) string {
+	t.Helper()
+	live := exec.Command(binary, append([]string{"-addr", "127.0.0.1:0", "-admin-addr", "127.0.0.1:0", "-data-dir", t.TempDir(), "-drain-timeout", "100ms"}, args...)...)
+	live.Env = env
+	stdout, err := live.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	live.Stderr = t.Output()
+	if err := live.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		live.Process.Signal(syscall.SIGTERM)
+		live.Wait()
+	})
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		if m := regexp.MustCompile(`^ *viewer +(\S+)/room/demo$`).FindStringSubmatch(lines.Text()); m != nil {
+			go io.Copy(io.Discard, stdout)
+			return m[1]
+		}
+	}
+	t.Fatal("it printed no address")
+	return ""
 }
 
 // give sends roses as ann's page does, and returns the ack.
