@@ -29,7 +29,7 @@ func TestWhatGoesWrongIsSaid(t *testing.T) {
 		}
 	}
 	for _, s := range sentences {
-		if !regexp.MustCompile(`"[^"\n]*` + regexp.QuoteMeta(s[1])).MatchString(sources.String()) {
+		if !strings.Contains(sources.String(), s[1]) {
 			t.Errorf("nothing says %q", s[1])
 		}
 	}

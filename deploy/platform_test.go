@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v4"
 
@@ -126,6 +128,9 @@ func TestCompose(t *testing.T) {
 			if _, err := os.Stat(from); err != nil && compose.at("volumes", from) == nil && from != "./tls" { // made by hand
 				t.Errorf("%s: %s is neither a file here nor a volume", name, from)
 			}
+		}
+		if image == "nats" {
+			checkNATSArguments(t, name, s.at("command").([]any))
 		}
 		if s.at("build") == nil {
 			continue
@@ -241,6 +246,28 @@ func TestKubernetes(t *testing.T) {
 	}
 	if endpoint := objects["ServiceMonitor"].at("spec", "endpoints").([]any)[0].(map[string]any); endpoint["port"] != "operators" || endpoint["path"] != "/metrics" {
 		t.Errorf("scrapes %v", endpoint)
+	}
+}
+
+// checkNATSArguments reads a NATS server's command line as the server would: it has its own name, and routes to the others alone.
+func checkNATSArguments(t *testing.T, name string, command []any) {
+	t.Helper()
+	var args []string
+	for _, a := range command {
+		args = append(args, strings.Replace(fmt.Sprint(a), "/etc/nats/", "nats/", 1))
+	}
+	o, err := server.ConfigureOptions(flag.NewFlagSet(name, flag.ContinueOnError), args, nil, nil, nil)
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+		return
+	}
+	for _, r := range o.Routes {
+		if r.Hostname() == name || !strings.HasPrefix(r.Hostname(), "nats") {
+			t.Errorf("%s has a route to %s", name, r.Hostname())
+		}
+	}
+	if o.ServerName != name || len(o.Routes) != 2 || !o.SyncAlways || o.Cluster.Name == "" {
+		t.Errorf("%s is %q with %d routes, synced %v, cluster %q", name, o.ServerName, len(o.Routes), o.SyncAlways, o.Cluster.Name)
 	}
 }
 
