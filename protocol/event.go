@@ -39,9 +39,10 @@ func Events() []Event {
 
 // User is a user as other viewers see one.
 type User struct {
-	ID   string `json:"id"`
-	Name string `json:"name,omitempty"` // left out when it equals ID
-	Role Role   `json:"role,omitempty"` // left out for a viewer
+	ID    string `json:"id"`
+	Name  string `json:"name,omitempty"` // left out when it equals ID
+	Role  Role   `json:"role,omitempty"` // left out for a viewer
+	Attrs Attrs  `json:"attrs,omitempty"`
 }
 
 // Danmaku is the content of a danmaku event.
@@ -215,6 +216,10 @@ func appendUser(dst []byte, u User) []byte {
 	if u.Role != "" && u.Role != RoleViewer {
 		dst = append(dst, `,"role":`...)
 		dst = appendString(dst, string(u.Role))
+	}
+	if u.Attrs != "" {
+		dst = append(dst, `,"attrs":`...)
+		dst = append(dst, u.Attrs...)
 	}
 	return append(dst, '}')
 }

@@ -36,9 +36,10 @@ type CatalogueGift struct {
 
 // Self is the session's own user.
 type Self struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-	Role Role   `json:"role"`
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Role  Role   `json:"role"`
+	Attrs Attrs  `json:"attrs,omitempty"`
 }
 
 // GiftAuthority says who pays for gifts.

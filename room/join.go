@@ -111,7 +111,7 @@ func (r *Room) welcome(ctx context.Context, m *Member, j *JoinRequest, v audienc
 	state.Online, state.Likes = v.Online, v.Likes
 	w := protocol.Welcome{
 		ID: j.Hello.ID, Session: j.SessionID, Node: cfg.Node, GuestToken: j.GuestToken,
-		User:      protocol.Self{ID: j.Who.User, Name: j.Who.Name, Role: j.Who.Role},
+		User:      protocol.Self{ID: j.Who.User, Name: j.Who.Name, Role: j.Who.Role, Attrs: j.Who.Attrs},
 		Room:      state,
 		Cursor:    protocol.Cursor{Gift: v.Gift, Chat: v.Chat, Last: v.Last, Ledger: r.hub.bus.LedgerID()},
 		Recovered: protocol.Recovered{Gift: whole, Chat: v.Whole},

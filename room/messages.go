@@ -68,7 +68,7 @@ func (r *Room) live(now limit.Instant, p *policy, by *Speaker, req *protocol.Req
 		MID: r.hub.cfg.MIDs.Next(), User: by.who.shown(), TS: r.hub.admittedAt(now, d), Hidden: d.Verdict == limit.Degrade, Request: req,
 	}
 	const around = 160 // keys, mid, role, colour, mode and ts
-	event := c.Kind().Append(make([]byte, 0, around+len(m.User.ID)+len(m.User.Name)+len(req.Text)), m)
+	event := c.Kind().Append(make([]byte, 0, around+len(m.User.ID)+len(m.User.Name)+len(m.User.Attrs)+len(req.Text)), m)
 	if m.Hidden {
 		if by.echo != nil {
 			by.echo.Hold(event) // the answer takes it along

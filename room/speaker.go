@@ -15,6 +15,7 @@ type Identity struct {
 	User    string // valid by protocol.ValidUser
 	Name    string // as viewers see it
 	Role    protocol.Role
+	Attrs   protocol.Attrs
 	Expires time.Time // of the proof; zero: never
 	Proof   uint64    // tells proofs apart, for [Hub.Disconnect]
 }
@@ -24,7 +25,7 @@ func (i *Identity) guest() bool { return strings.HasPrefix(i.User, protocol.Gues
 
 // shown is who others see.
 func (i *Identity) shown() protocol.User {
-	return protocol.User{ID: i.User, Name: i.Name, Role: i.Role}
+	return protocol.User{ID: i.User, Name: i.Name, Role: i.Role, Attrs: i.Attrs}
 }
 
 // Speaker is somebody who asks something of a room: a member, or a platform's back end for a user.

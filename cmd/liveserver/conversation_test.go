@@ -106,3 +106,28 @@ func TestSessionsOfOneUserShareItsBuckets(t *testing.T) {
 		t.Errorf("over the burst: %v", ack)
 	}
 }
+
+// TestAttributesRideAlong: what a token says of its user is in the welcome and on what the user says and gives, and stays in the ledger.
+func TestAttributesRideAlong(t *testing.T) {
+	t.Parallel()
+	dir, names := t.TempDir(), "level,badge"
+	s := startServer(t, dir, "-protocol-attributes", names)
+	ann := join(t, s.url, "demo", tokenFor(t, dir, "-protocol-attributes", names, "-sub", "ann", "-attrs", `{"level":12,"badge":"金"}`))
+	bob := join(t, s.url, "demo", "")
+	has := func(what string, user event) {
+		t.Helper()
+		if attrs := user.in("attrs"); attrs.num("level") != 12 || attrs.str("badge") != "金" {
+			t.Errorf("%s: %v", what, user)
+		}
+	}
+	has("welcome", ann.welcome.in("user"))
+	if bob.welcome.in("user")["attrs"] != nil {
+		t.Errorf("a guest has %v", bob.welcome)
+	}
+	ann.ask("danmaku", `,"text":"hello"`)
+	has("danmaku", bob.wait("danmaku", func(e event) bool { return e.kind() == "danmaku" }).in("user"))
+	ann.ask("gift", `,"gift":"rose"`)
+	has("gift", bob.wait("gift", func(e event) bool { return e.kind() == "gift" }).in("user"))
+	page := s.call(t, "GET", "/rooms/demo/gifts", s.adminToken, "")
+	has("ledger", event(page.body["gifts"].([]any)[0].(map[string]any)).in("user"))
+}

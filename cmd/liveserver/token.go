@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,13 +19,14 @@ import (
 
 // printToken signs a token with the secret of the configuration or of its data directory.
 func printToken(ctx context.Context, args []string, stdout io.Writer, environ []string) error {
-	var sub, name, role, rooms string
+	var sub, name, role, rooms, attrs string
 	var ttl time.Duration
 	cfg, err := config.Load(args, environ, func(set *flag.FlagSet) {
 		set.StringVar(&sub, "sub", "", "")
 		set.StringVar(&name, "name", "", "")
 		set.StringVar(&role, "role", string(protocol.RoleViewer), "")
 		set.StringVar(&rooms, "rooms", "", "")
+		set.StringVar(&attrs, "attrs", "", "")
 		set.DurationVar(&ttl, "ttl", 12*time.Hour, "")
 	})
 	if err != nil {
@@ -37,6 +39,16 @@ func printToken(ctx context.Context, args []string, stdout io.Writer, environ []
 	who := token.Identity{
 		User: cmp.Or(sub, role), Name: name, Role: protocol.Role(role),
 		Rooms: strings.FieldsFunc(rooms, func(r rune) bool { return r == ',' || r == ' ' }),
+	}
+	if attrs != "" {
+		var given map[string]json.RawMessage
+		if json.Unmarshal([]byte(attrs), &given) != nil {
+			return config.Fault{Path: "attrs", Allowed: `a JSON object such as {"level":12}`, Received: attrs}
+		}
+		var bad *protocol.Error
+		if who.Attrs, bad = protocol.ParseAttrs(given, cfg.Protocol.Attributes); bad != nil {
+			return config.Fault{Path: "attrs", Sentence: bad.Detail}
+		}
 	}
 	signed, err := authority.Issue(who, ttl)
 	if errors.Is(err, token.ErrClaims) {
@@ -59,6 +71,7 @@ func tokenUsage(w io.Writer) {
   -sub USER      the user's id, printable, at most 255 bytes; default: the role
   -name NAME     shown to others; default: the id
   -rooms A,B     rooms of a host or moderator, '*' for all
+  -attrs JSON    what is said of the user, such as '{"level":12}', of the names in protocol.attributes
   -ttl DURATION  how long it is good for, default 12h
 
 The secret is the running server's: say the same -data-dir (default data), -config or LIVEROOM_AUTH_SECRET as it has.

@@ -43,6 +43,7 @@ type Config struct {
 	Tokens     Tokens
 	Gate       *limit.Gate
 	ClientAddr func(*http.Request) netip.Addr
+	Attributes []string                              // the names of what may be said of a user
 	Origins    []string                              // whose pages may read the answers
 	Guests     bool                                  // whether what viewers see is open to callers without a token
 	Create     func(addr netip.Addr) *protocol.Error // asked before a call makes a room by speaking in it; nil: it may

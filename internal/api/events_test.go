@@ -36,3 +36,27 @@ func TestEventsAreAnsweredClearly(t *testing.T) {
 		}
 	}
 }
+
+// A back end says of a user what it likes, of the names that are configured, and gifts keep it.
+func TestASpokenForUserHasAttributes(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Attributes = []string{"level"} })
+	service := w.token(protocol.RoleService)
+	if res, body := w.call("POST", "/rooms/demo/gifts", service, `{"user":{"id":"u","attrs":{"level":12}},"id":"1","gift":"rose"}`); res.StatusCode != 200 {
+		t.Fatal(res.StatusCode, body)
+	}
+	_, page := w.call("GET", "/rooms/demo/gifts", service, "")
+	user := page["gifts"].([]any)[0].(map[string]any)["user"].(map[string]any)
+	if attrs, _ := user["attrs"].(map[string]any); attrs["level"] != 12.0 {
+		t.Errorf("stored is %v", user)
+	}
+	for attrs, part := range map[string]string{
+		`{"rank":1}`:    "user.attrs: allowed is names of protocol.attributes: level",
+		`{"level":1.5}`: "user.attrs.level: allowed is a printable text",
+		`7`:             "user.attrs: allowed is an object",
+	} {
+		res, body := w.call("POST", "/rooms/demo/danmaku", service, `{"user":{"id":"u","attrs":`+attrs+`},"id":"2","text":"hi"}`)
+		if msg, _ := body["msg"].(string); res.StatusCode != 400 || !strings.Contains(msg, part) {
+			t.Errorf("%s: %d %v", attrs, res.StatusCode, body)
+		}
+	}
+}

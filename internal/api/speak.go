@@ -14,6 +14,8 @@ import (
 type speaker struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
+
+	Attrs map[string]json.RawMessage `json:"attrs"`
 }
 
 // body of the three calls that speak for a user; which fields count depends on the call.
@@ -83,8 +85,13 @@ func (a *API) speak(r *http.Request, c call, user *speaker, req protocol.Request
 	if err := reshape(&req); err != nil {
 		return protocol.Refuse(req.ID, err), nil
 	}
+	attrs, err := protocol.ParseAttrs(user.Attrs, a.cfg.Attributes)
+	if err != nil {
+		err.Detail = "user." + err.Detail
+		return nil, err
+	}
 	addr := a.cfg.ClientAddr(r)
-	who := room.Identity{User: user.ID, Name: protocol.CleanName(user.Name, user.ID), Role: protocol.RoleViewer}
+	who := room.Identity{User: user.ID, Name: protocol.CleanName(user.Name, user.ID), Role: protocol.RoleViewer, Attrs: attrs}
 	return a.cfg.Hub.Speak(r.Context(), c.room, room.Caller{Who: who, Create: func() *protocol.Error { return a.cfg.Create(addr) }}, &req), nil
 }
 

@@ -65,6 +65,7 @@ type Config struct {
 	Gifts          Gifts
 	Hooks          Hooks
 	Events         Events
+	Protocol       Protocol
 	Limits         Limits
 	Sessions       Sessions
 	Compression    string
@@ -113,6 +114,11 @@ type Gifts struct {
 
 // Chosen reports whether somebody wrote the authority, so that it is not only the default.
 func (g Gifts) Chosen() bool { return g.chosen }
+
+// Protocol says what this product adds to the protocol.
+type Protocol struct {
+	Attributes []string
+}
 
 // Events says what platforms may send of their own.
 type Events struct {
@@ -276,6 +282,8 @@ func Settings() []Setting {
 			Doc: "What is asked whether a socket's gift is paid for, and told what became of it (docs/integrate.md). Needed where gifts.authority is hook."},
 		{Key: "hooks.gift.timeout", Unit: "duration", Default: "1500ms", into: func(c *Config) any { return &c.Hooks.Gift.Timeout }, check: between(50*time.Millisecond, 2*time.Second),
 			Doc: "How long the platform may take for one answer, tries and waiting included. 50ms to 2s; then the gift is refused, and what was reserved is given back."},
+		{Key: "protocol.attributes", Unit: "list of names", Default: "", into: func(c *Config) any { return &c.Protocol.Attributes }, check: attributes,
+			Doc: "What may be said of a user beside name and role, by the attrs of a token or of a call, each a-z 0-9 _, the same on all nodes. The pages show level, badge and fan_club. Empty: nothing, and a token's attrs are not looked at."},
 		{Key: "events.types", Unit: "list of identifiers", Default: "", into: func(c *Config) any { return &c.Events.Types }, check: eventTypes,
 			Doc: "The types of custom events that the platform may send over the HTTP API, each 1 to 64 of A-Z a-z 0-9 _ . : @ -, the same on all nodes. Empty: there are none."},
 		{Key: "limits.file", Unit: "file", Default: "", into: func(c *Config) any { return &c.Limits.File },

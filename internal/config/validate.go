@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,6 +70,25 @@ func eventTypes(field any) string {
 	}
 	return ""
 }
+
+var attributeName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
+
+// attributes checks a list of at most maxAttributes, none of which is what a user has anyway.
+func attributes(field any) string {
+	names := *field.(*[]string)
+	for i, n := range names {
+		if !attributeName.MatchString(n) || n == "id" || n == "name" || n == "role" || slices.Contains(names[:i], n) {
+			return "each a letter of a-z and up to 31 of a-z 0-9 _, once, and not id, name or role"
+		}
+	}
+	if len(names) > maxAttributes {
+		return "at most " + strconv.Itoa(maxAttributes)
+	}
+	return ""
+}
+
+// maxAttributes is more than one user may have, since users differ.
+const maxAttributes = 32
 
 // maxEventTypes keeps what a refusal lists readable.
 const maxEventTypes = 100

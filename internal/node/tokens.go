@@ -27,7 +27,7 @@ func Authority(ctx context.Context, cfg config.Config) (*token.Authority, error)
 
 // newAuthority makes the authority over tokens as it is configured.
 func newAuthority(ctx context.Context, cfg config.Config, c token.Config, log *slog.Logger) (*token.Authority, error) {
-	c.Issuer, c.Audience, c.Leeway = cfg.Auth.Issuer, cfg.Auth.Audience, cfg.Auth.Leeway
+	c.Issuer, c.Audience, c.Leeway, c.Attributes = cfg.Auth.Issuer, cfg.Auth.Audience, cfg.Auth.Leeway, cfg.Protocol.Attributes
 	return token.NewAuthority(ctx, c, log)
 }
 
@@ -91,7 +91,7 @@ func (n *Node) verify(roomID, signed string) (room.Identity, *protocol.Error) {
 // identityOf is who a token names, as a room knows somebody. The socket outlives the token by the leeway that the clocks of
 // platform and server are given when a token is verified; meanwhile a client can still refresh it.
 func identityOf(i token.Identity, leeway time.Duration) room.Identity {
-	return room.Identity{User: i.User, Name: i.Name, Role: i.Role, Expires: i.Expires.Add(leeway), Proof: proofOf(i.ID)}
+	return room.Identity{User: i.User, Name: i.Name, Role: i.Role, Attrs: i.Attrs, Expires: i.Expires.Add(leeway), Proof: proofOf(i.ID)}
 }
 
 // proofOf is what a session keeps of its token's ID. Two IDs alike in 64 bits would be cut together; an ID is no secret

@@ -20,6 +20,7 @@ type Config struct {
 	Revoked *Revocations     // nil: nothing is
 	// Issuer and Audience are what a token must say in iss and aud, a guest's excepted; "": nothing is asked.
 	Issuer, Audience string
+	Attributes       []string      // the names of attributes that are read
 	Leeway           time.Duration // how far the clock of who signs may be off; 0: [DefaultLeeway]
 }
 
@@ -37,7 +38,9 @@ type Authority struct {
 	audience string
 	require  []jwt.ParserOption // what iss and aud must be
 	leeway   time.Duration
-	now      func() time.Time
+	// attributes are the names of those that are read.
+	attributes []string
+	now        func() time.Time
 
 	revoked *Revocations // safe for concurrent use by itself
 }
@@ -56,7 +59,7 @@ func NewAuthority(ctx context.Context, c Config, log *slog.Logger) (*Authority, 
 	if c.Secret == "" {
 		return nil, errors.New("token: a secret is needed")
 	}
-	a := &Authority{secret: []byte(c.Secret), issuer: c.Issuer, audience: c.Audience, leeway: cmp.Or(c.Leeway, DefaultLeeway), now: c.Now, revoked: c.Revoked}
+	a := &Authority{secret: []byte(c.Secret), issuer: c.Issuer, audience: c.Audience, attributes: c.Attributes, leeway: cmp.Or(c.Leeway, DefaultLeeway), now: c.Now, revoked: c.Revoked}
 	if a.now == nil {
 		a.now = time.Now
 	}

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +28,8 @@ type claims struct {
 	Name  string        `json:"name,omitempty"`
 	Role  protocol.Role `json:"role,omitempty"`
 	Rooms rooms         `json:"rooms,omitempty"`
+	// Attrs is read where attributes are configured; else it may be anything.
+	Attrs json.RawMessage `json:"attrs,omitempty"`
 }
 
 // GetSubject implements jwt.Claims.
@@ -65,7 +69,7 @@ func (r *rooms) UnmarshalJSON(b []byte) error {
 }
 
 // known are the claims that are read.
-var known = []string{"sub", "name", "role", "rooms", "exp", "nbf", "iat", "iss", "aud", "jti"}
+var known = []string{"sub", "name", "role", "rooms", "attrs", "exp", "nbf", "iat", "iss", "aud", "jti"}
 
 // plainClaims refuses a token whose content says something twice, or a known claim in another letter case: two programs
 // would read two things in it.
@@ -108,6 +112,23 @@ func plainClaims(signed string) error {
 		return ErrMalformed
 	}
 	return nil
+}
+
+// attrs reads the attributes that have one of the names; others are another product's.
+func (c *claims) attrs(names []string) (protocol.Attrs, error) {
+	if len(c.Attrs) == 0 || len(names) == 0 {
+		return "", nil
+	}
+	var given map[string]json.RawMessage
+	if json.Unmarshal(c.Attrs, &given) != nil {
+		return "", fmt.Errorf("%w: attrs", ErrClaims)
+	}
+	maps.DeleteFunc(given, func(name string, _ json.RawMessage) bool { return !slices.Contains(names, name) })
+	attrs, bad := protocol.ParseAttrs(given, names)
+	if bad != nil {
+		return "", fmt.Errorf("%w: attrs", ErrClaims)
+	}
+	return attrs, nil
 }
 
 func (c *claims) identity(guest bool) (Identity, error) {

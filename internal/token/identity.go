@@ -12,11 +12,12 @@ const AllRooms = "*"
 
 // Identity is who a verified token says its bearer is.
 type Identity struct {
-	User    string        // the token's sub, valid by protocol.ValidUser
-	Name    string        // as other viewers see it, clean by protocol.CleanName
-	Role    protocol.Role // never empty
-	Rooms   []string      // rooms the token is good for; empty: every room
-	Guest   bool          // a viewer that this server named itself
+	User    string         // the token's sub, valid by protocol.ValidUser
+	Name    string         // as other viewers see it, clean by protocol.CleanName
+	Role    protocol.Role  // never empty
+	Attrs   protocol.Attrs // of those that are configured
+	Rooms   []string       // rooms the token is good for; empty: every room
+	Guest   bool           // a viewer that this server named itself
 	Expires time.Time
 	Issued  time.Time // iat, zero when the token has none
 	ID      string    // jti, else a digest of the token; "" before it is signed

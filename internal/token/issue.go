@@ -2,6 +2,7 @@ package token
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -55,7 +56,7 @@ func (a *Authority) claims(i Identity, ttl time.Duration) *claims {
 	now := a.now()
 	c := &claims{
 		RegisteredClaims: jwt.RegisteredClaims{ID: i.ID, Issuer: a.issuer, IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(ttl))},
-		User:             subject(i.User), Name: i.Name, Role: i.Role, Rooms: i.Rooms,
+		User:             subject(i.User), Name: i.Name, Role: i.Role, Rooms: i.Rooms, Attrs: json.RawMessage(i.Attrs),
 	}
 	if a.audience != "" {
 		c.Audience = jwt.ClaimStrings{a.audience}

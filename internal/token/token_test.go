@@ -308,3 +308,39 @@ func FuzzVerify(f *testing.F) {
 		}
 	})
 }
+
+// Attributes are taken by name; what another product means by the claim is no fault while none are configured.
+func TestAttributesOfAToken(t *testing.T) {
+	none, some := authority(t, Config{}), authority(t, Config{Attributes: []string{"level", "badge"}})
+	for _, tc := range []struct {
+		attrs any
+		want  protocol.Attrs
+		bad   bool
+	}{
+		{attrs: map[string]any{"level": 12, "badge": "金"}, want: `{"badge":"金","level":12}`},
+		{attrs: map[string]any{"level": 12, "shoe": []int{44}}, want: `{"level":12}`},
+		{attrs: map[string]any{}},
+		{attrs: nil},
+		{attrs: map[string]any{"level": 1.5}, bad: true},
+		{attrs: []string{"level"}, bad: true},
+		{attrs: map[string]any{"badge": strings.Repeat("x", 300)}, bad: true},
+	} {
+		signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": "u1", "exp": time.Now().Add(time.Hour).Unix(), "attrs": tc.attrs}).SignedString([]byte(secret))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if who, err := some.Verify(signed); who.Attrs != tc.want || errors.Is(err, ErrClaims) != tc.bad {
+			t.Errorf("%v: %q, %v", tc.attrs, who.Attrs, err)
+		}
+		if who, err := none.Verify(signed); err != nil || who.Attrs != "" {
+			t.Errorf("%v where none are configured: %q, %v", tc.attrs, who.Attrs, err)
+		}
+	}
+	signed, err := some.Issue(Identity{User: "u1", Role: protocol.RoleViewer, Attrs: `{"level":3}`}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if who, err := some.Verify(signed); err != nil || who.Attrs != `{"level":3}` {
+		t.Errorf("issued: %q, %v", who.Attrs, err)
+	}
+}

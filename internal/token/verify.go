@@ -48,6 +48,11 @@ func (a *Authority) Verify(signed string) (Identity, error) {
 	if err != nil {
 		return who, err
 	}
+	if !guest {
+		if who.Attrs, err = c.attrs(a.attributes); err != nil {
+			return Identity{}, err
+		}
+	}
 	if who.ID == "" {
 		who.ID = digest(signed)
 	}

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readQuota, readRefusals } from "../demo/models/desk.js";
 import { Metrics } from "../demo/models/metrics.js";
-import { portray } from "../demo/models/person.js";
+import { honoursOf, portray } from "../demo/models/person.js";
 import { readRooms, totalOnline } from "../demo/models/roster.js";
 import { sceneOf } from "../demo/models/scene.js";
 import { Series } from "../demo/models/series.js";
@@ -49,4 +49,11 @@ test("a room's scene and a person's face follow from their names", () => {
   assert.deepEqual(portray({ id: "u1", name: "👩‍👩‍👧 family" }).initial, "👩‍👩‍👧");
   assert.deepEqual(portray(undefined), { name: "", initial: "?", tone: portray({ id: "" }).tone });
   for (const id of ["a", "b", "guest-1", "x".repeat(64)]) assert.ok(portray({ id }).tone >= 0 && portray({ id }).tone < 12);
+});
+
+test("honours are what the page knows of a user's attributes, in their order, short, and never markup or an object", () => {
+  const attrs = { badge: "👩‍👩‍👧".repeat(20), level: 12, avatar: "a1", fan_club: { a: 1 } };
+  assert.deepEqual(honoursOf({ id: "u", attrs }), [{ name: "level", value: "12" }, { name: "badge", value: "👩‍👩‍👧".repeat(16) }]);
+  assert.deepEqual(honoursOf({ id: "u" }), []);
+  assert.deepEqual(honoursOf(undefined), []);
 });

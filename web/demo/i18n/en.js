@@ -82,6 +82,9 @@ export default {
   "room.density.0.5": "Half",
   "room.density.1": "All",
 
+  "honour.level": "Lv {value}",
+  "honour.badge": "{value}",
+  "honour.fan_club": "♥ {value}",
   "role.host": "Host",
   "role.moderator": "Mod",
   "role.admin": "Admin",

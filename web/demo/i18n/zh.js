@@ -77,6 +77,9 @@ export default {
   "room.density.0.5": "半屏",
   "room.density.1": "全部",
 
+  "honour.level": "{value} 级",
+  "honour.badge": "{value}",
+  "honour.fan_club": "粉丝团 {value}",
   "role.host": "主播",
   "role.moderator": "房管",
   "role.admin": "管理员",

@@ -17,3 +17,16 @@ export function portray(user) {
   const [initial = "?"] = graphemes(name);
   return { name, initial: initial.toLocaleUpperCase(), tone: hash(id) % 12 };
 }
+
+/** The attributes that these pages show, and characters of one that there is room for. */
+const HONOURS = ["level", "badge", "fan_club"];
+const HONOUR_SHOWN = 16;
+
+/** `{name, value}` of what a platform says of a user, in the order of their faces; what this page does not know is left out. */
+export function honoursOf(user) {
+  return HONOURS.flatMap((name) => {
+    const value = user?.attrs?.[name];
+    if (!["string", "number"].includes(typeof value)) return [];
+    return [{ name, value: [...graphemes(String(value))].slice(0, HONOUR_SHOWN).join("") }];
+  });
+}

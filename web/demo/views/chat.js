@@ -3,7 +3,7 @@
 
 import { Announcer } from "../models/announcer.js";
 import { Follow } from "../models/follow.js";
-import { portray } from "../models/person.js";
+import { honoursOf, portray } from "../models/person.js";
 import { whyOf } from "../models/refusal.js";
 import { dressGift, giftName } from "./gift-face.js";
 import { every, frames, icon, make } from "./dom.js";
@@ -132,6 +132,15 @@ export class Chat {
   }
 }
 
+/** What the platform says of somebody, as far as this page knows the names. */
+function honours(user, language) {
+  return honoursOf(user).map(({ name, value }) => {
+    const badge = make("span", "badge", language.text(`honour.${name}`, { value }));
+    badge.dataset.honour = name;
+    return badge;
+  });
+}
+
 function said(entry, language) {
   const node = make("li", entry.own ? "said own" : "said");
   node.dataset.status = entry.status;
@@ -146,6 +155,7 @@ function said(entry, language) {
     dot.dataset.tone = tone;
     node.append(dot);
   }
+  node.append(...honours(entry.user, language));
   node.append(make("bdi", "who", entry.own ? language.text("room.you") : name));
   node.append(make("bdi", "text", entry.deleted ? language.text("room.deleted") : entry.text));
   if (entry.deleted) node.dataset.deleted = "";
@@ -161,7 +171,7 @@ function fate(entry, language) {
 
 function given(entry, language) {
   const node = make("li", "given");
-  node.append(dressGift(entry.gift));
+  node.append(dressGift(entry.gift), ...honours(entry.user, language));
   node.append(make("bdi", "who", entry.own ? language.text("room.you") : portray(entry.user).name));
   node.append(make("span", "what", language.text("room.gave", { gift: giftName(entry.gift, language), n: entry.count })));
   return node;
