@@ -79,15 +79,18 @@ func (r *rule) compileRank(classes []string) {
 	r.rank.priority = r.spec.Priority
 	r.roles = ^uint64(0)
 	if len(r.spec.Role) > 0 {
-		r.rank.specific++
+		r.rank.specific += 2
 		r.roles = classBits(r.spec.Role, classes)
+	}
+	if len(r.spec.Where) > 0 {
+		r.rank.specific++
 	}
 	switch {
 	case r.room == "":
 	case slices.Contains([]byte(r.room), '*'):
-		r.rank.specific += 2
-	default:
 		r.rank.specific += 4
+	default:
+		r.rank.specific += 8
 	}
 }
 

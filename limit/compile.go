@@ -19,6 +19,7 @@ func (s *Spec) Compile() (*Rules, error) {
 	out := &Rules{
 		version: s.Version,
 		classes: s.roleClasses(&faults),
+		where:   &conditions{},
 		routes:  map[string]*lists{},
 		byName:  map[string]*rule{},
 	}
@@ -32,6 +33,7 @@ func (s *Spec) Compile() (*Rules, error) {
 	for i := range s.Rules {
 		path := fmt.Sprintf("rules[%d]", i)
 		r := compileRule(s.Rules[i], path, out.classes, &faults)
+		out.where.compile(r, path+".where", &faults)
 		if _, taken := out.byName[r.name]; taken {
 			faults.add(path+".name", "%q is taken by an earlier rule", r.name)
 		}

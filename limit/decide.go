@@ -184,12 +184,12 @@ func (r *Rules) class(role string) uint8 {
 
 // group returns the bounds of the rank that applies, in which those rules
 // count that match.
-func (l *list) group(class uint8, room string) (from, to int) {
+func (l *list) group(class uint8, traits uint64, room string) (from, to int) {
 	if !l.grouped {
 		return 0, len(l.rules)
 	}
 	for i, r := range l.rules {
-		if r.matches(class, room) {
+		if r.matches(class, traits, room) {
 			end := i + 1
 			for end < len(l.rules) && l.rules[end].rank == r.rank {
 				end++

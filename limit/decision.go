@@ -27,6 +27,8 @@ type Request struct {
 	User string
 	Room string
 	Addr netip.Addr
+	// Traits are the requester's attributes, for rules with where; nil for none.
+	Traits *Traits
 	// Key names an API key or a service, for rules of scope key that hold over
 	// all nodes.
 	Key string

@@ -8,7 +8,7 @@ type Standing struct {
 	Scope     string `json:"scope"`
 	Algorithm string `json:"algorithm"`
 	// Why is "applies", "shadow", "exempt", or what keeps the rule from
-	// being asked: "other_room", "other_role", or "superseded" by a more
+	// being asked: "other_room", "other_role", "other_attrs", or "superseded" by a more
 	// specific rule.
 	Why string `json:"why"`
 	// Level is the tokens in the bucket now, Burst its capacity, both as the
@@ -53,13 +53,13 @@ func (g *Gate) explain(now Instant, q *Request, s *Subject) []Standing {
 		at = s.atLocked(now)
 		cells = append([]int64(nil), s.cells...)
 	}
-	class := rules.class(q.Role)
+	class, traits := rules.class(q.Role), rules.where.hold(q.Traits)
 	l := &rules.lists(q).of[s.Scope]
-	from, to := l.group(class, q.Room)
+	from, to := l.group(class, traits, q.Room)
 	all := make([]Standing, 0, len(l.rules))
 	for i, r := range l.rules {
 		standing := Standing{Rule: r.name, Scope: r.scope.String(), Algorithm: r.spec.Algorithm}
-		standing.Why = r.why(class, q, i >= from && i < to)
+		standing.Why = r.why(class, traits, q, i >= from && i < to)
 		if standing.Why == "applies" || standing.Why == "shadow" {
 			if r.here {
 				cells[r.cell] = int64(s.here)
@@ -72,12 +72,14 @@ func (g *Gate) explain(now Instant, q *Request, s *Subject) []Standing {
 	return all
 }
 
-func (r *rule) why(class uint8, q *Request, inGroup bool) string {
+func (r *rule) why(class uint8, traits uint64, q *Request, inGroup bool) string {
 	switch {
 	case r.room != "" && !matchRoom(r.room, q.Room):
 		return "other_room"
-	case !r.matches(class, q.Room):
+	case r.roles>>class&1 == 0:
 		return "other_role"
+	case !r.matches(class, traits, q.Room):
+		return "other_attrs"
 	case !inGroup:
 		return "superseded"
 	case r.exempts(class, q):

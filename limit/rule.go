@@ -35,6 +35,7 @@ type rule struct {
 	floor     [actionCount]int64 // tokens kept from an action
 
 	rank     rank
+	where    uint64 // conditions that must hold
 	roles    uint64 // role classes the rule is for; all bits when it names none
 	room     string
 	exempt   uint64 // role classes
@@ -49,9 +50,9 @@ type rank struct {
 	priority int64
 }
 
-// matches tells whether the rule is for this room and role.
-func (r *rule) matches(class uint8, room string) bool {
-	return r.roles>>class&1 == 1 && (r.room == "" || matchRoom(r.room, room))
+// matches tells whether the rule is for this room, role and attributes.
+func (r *rule) matches(class uint8, traits uint64, room string) bool {
+	return r.roles>>class&1 == 1 && r.where&^traits == 0 && (r.room == "" || matchRoom(r.room, room))
 }
 
 // exempts tells whether the rule passes this request over.

@@ -6,7 +6,8 @@ import "maps"
 // goroutines. A Gate puts it in force.
 type Rules struct {
 	version int64
-	classes []string // role names; class 0 is every other role
+	classes []string    // role names; class 0 is every other role
+	where   *conditions // of all rules
 	scopes  [scopeCount]scopeRules
 	actions [actionCount]*lists
 	routes  map[string]*lists

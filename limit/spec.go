@@ -18,7 +18,8 @@ type Spec struct {
 
 // Rule is one limit. Of the rules for a scope and an action, the most specific
 // ones that match a request apply: a room pattern beats none (an exact one
-// beats a wildcard), then a role list beats none, then higher Priority; rules
+// beats a wildcard), then a role list beats none, then Where
+// beats none, then higher Priority; rules
 // equal in all of that apply together, in the order of their names.
 type Rule struct {
 	// Name identifies the rule in answers, metrics and over reloads:
@@ -34,6 +35,9 @@ type Rule struct {
 	Room string `yaml:"room,omitempty" json:"room,omitempty"`
 	// Role restricts the rule to these roles. Empty means every role.
 	Role StringList `yaml:"role,omitempty" json:"role,omitempty"`
+	// Where restricts the rule to requesters whose attributes are so: by
+	// name ">=10" (also <=, >, <) of a whole number, or a text. All must hold.
+	Where map[string]string `yaml:"where,omitempty" json:"where,omitempty"`
 	// Priority breaks ties between equally specific rules; higher wins.
 	Priority int64 `yaml:"priority,omitempty" json:"priority,omitempty"`
 	// Algorithm is how it counts; token_bucket when empty.

@@ -11,6 +11,7 @@ type trial struct {
 	tally  *tally
 	now    Instant
 	class  uint8
+	traits uint64
 
 	// Of rules with cluster: true. A decision that had to wait asks again: first
 	// is the instant it was asked at, at the receipt of the latest grant used.
@@ -45,6 +46,7 @@ func (t *trial) begin(g *Gate, gen *generation, l *lists, now Instant, q *Reques
 	t.sharer, t.tally, t.lists = g.sharer, gen.tallies[l.id], l
 	t.now, t.first = now, now
 	t.class, t.simple, t.counted = gen.rules.class(q.Role), true, q.Cost
+	t.traits = gen.rules.where.hold(q.Traits)
 }
 
 func (t *trial) run(q *Request, subjects []*Subject, scopes uint16) {
@@ -52,12 +54,12 @@ func (t *trial) run(q *Request, subjects []*Subject, scopes uint16) {
 	for _, s := range subjects {
 		l := &t.lists.of[s.Scope]
 		at := s.atLocked(t.now)
-		from, to := l.group(t.class, q.Room)
+		from, to := l.group(t.class, t.traits, q.Room)
 		if l.grouped {
 			t.simple = false
 		}
 		for i := from; i < to; i++ {
-			if r := l.rules[i]; !l.grouped || r.matches(t.class, q.Room) {
+			if r := l.rules[i]; !l.grouped || r.matches(t.class, t.traits, q.Room) {
 				t.ask(s, r, at, q, &a)
 				t.note(r, t.tally.counters[s.Scope][i], &a)
 			}
@@ -127,10 +129,10 @@ func (t *trial) spend(q *Request, subjects []*Subject) {
 	for _, s := range subjects {
 		l := &t.lists.of[s.Scope]
 		cells, at := s.cells, s.atLocked(t.now)
-		from, to := l.group(t.class, q.Room)
+		from, to := l.group(t.class, t.traits, q.Room)
 		for i := from; i < to; i++ {
 			r := l.rules[i]
-			if l.grouped && !r.matches(t.class, q.Room) {
+			if l.grouped && !r.matches(t.class, t.traits, q.Room) {
 				continue
 			}
 			t.ask(s, r, at, q, &a)
@@ -159,9 +161,9 @@ func (t *trial) countAside(q *Request, subjects []*Subject) {
 	for _, s := range subjects {
 		l := &t.lists.of[s.Scope]
 		at := s.atLocked(t.now)
-		from, to := l.group(t.class, q.Room)
+		from, to := l.group(t.class, t.traits, q.Room)
 		for i := from; i < to; i++ {
-			if r := l.rules[i]; !l.grouped || r.matches(t.class, q.Room) {
+			if r := l.rules[i]; !l.grouped || r.matches(t.class, t.traits, q.Room) {
 				if t.ask(s, r, at, q, &a); a.outcome == outcomeExempt || a.outcome == outcomeShadowReject {
 					t.tally.counters[s.Scope][i].add(a.outcome)
 				}

@@ -278,3 +278,34 @@ rules:
 		wantCode(t, c.give(fmt.Sprint("g", i), "rose", 1), protocol.OK, "")
 	}
 }
+
+// Rules with where hold for a session by the attributes of its token, also after a refresh, and its messages carry them.
+func TestRulesForUsersWithAttributes(t *testing.T) {
+	const attrs = protocol.Attrs(`{"level":12}`)
+	who := Identity{User: "a", Role: protocol.RoleViewer, Attrs: attrs, Traits: limit.NewTraits(string(attrs))}
+	w := newWorld(t, newMemoryBus(), func(c *Config) {
+		c.Gate = gateOf(t, unlimited+`
+  - {name: few, action: danmaku, scope: user_room, rate: 0, burst: 1}
+  - {name: more, action: danmaku, scope: user_room, rate: 0, burst: 3, where: {level: ">=10"}}
+`)
+		c.Verify = func(string, string) (Identity, *protocol.Error) {
+			return Identity{User: "a", Role: protocol.RoleViewer}, nil
+		}
+	})
+	low, high := w.join("demo", "b"), w.join("demo", "a", func(j *JoinRequest) { j.Who = who })
+	wantCode(t, low.say("1"), protocol.OK, "")
+	if e := low.say("2"); e.Code != int(protocol.TooMany) || e.Rule != "few" {
+		t.Errorf("without attributes: %+v", e)
+	}
+	for i := range 3 {
+		wantCode(t, high.say(fmt.Sprint(i)), protocol.OK, "")
+	}
+	if e := high.say("4"); e.Code != int(protocol.TooMany) || e.Rule != "more" {
+		t.Errorf("of level 12: %+v", e)
+	}
+	wantCode(t, high.ask(protocol.Request{Op: protocol.OpRefresh, Token: "lower"}), protocol.OK, "")
+	wantCode(t, high.say("5"), protocol.OK, "")
+	if e := high.say("6"); e.Rule != "few" {
+		t.Errorf("once its level is gone: %+v", e)
+	}
+}

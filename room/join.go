@@ -94,7 +94,7 @@ func (r *Room) admit(j *JoinRequest) (*Member, audience.View, *protocol.Error) {
 	}
 	m := &Member{
 		session: j.Session, room: r, user: u, place: p, conn: j.Conn, networks: j.Networks, addr: j.Addr, lang: j.Lang, spot: audience.Spot{Order: j.Order, Deflates: j.Deflates},
-		joined: now, joinedAs: j.Who.Role,
+		joined: now, joinedAs: j.Who.Role, traits: j.Who.Traits,
 	}
 	who := j.Who
 	m.who.Store(&who)

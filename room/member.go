@@ -26,6 +26,7 @@ type Member struct {
 	spot     audience.Spot
 	joined   limit.Instant // what the gate was asked with
 	joinedAs protocol.Role
+	traits   *limit.Traits // as it joined
 
 	who  atomic.Pointer[Identity]
 	left atomic.Bool
@@ -141,7 +142,7 @@ func (m *Member) Leave() {
 	}
 	m.expireWithToken() // which stops what runs
 	m.room.audience.Leave(m)
-	who := Identity{User: m.user.id, Role: m.joinedAs}
+	who := Identity{User: m.user.id, Role: m.joinedAs, Traits: m.traits}
 	m.room.giveBack(m.joined, &Speaker{who: &who, user: m.user, place: m.place, conn: m.conn, networks: m.networks, addr: m.addr}, limit.Join, 1)
 	m.room.hub.depart(m.user, m.place)
 	m.room.hub.exit(m.room)

@@ -16,8 +16,9 @@ type Identity struct {
 	Name    string // as viewers see it
 	Role    protocol.Role
 	Attrs   protocol.Attrs
-	Expires time.Time // of the proof; zero: never
-	Proof   uint64    // tells proofs apart, for [Hub.Disconnect]
+	Traits  *limit.Traits // of the attributes
+	Expires time.Time     // of the proof; zero: never
+	Proof   uint64        // tells proofs apart, for [Hub.Disconnect]
 }
 
 // guest reports whether the server named the user itself.

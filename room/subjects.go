@@ -58,7 +58,7 @@ func (r *Room) subjects(all []*limit.Subject, now limit.Instant, by *Speaker, a 
 
 func (r *Room) request(by *Speaker, a limit.Action, cost int64) limit.Request {
 	return limit.Request{
-		Action: a, Cost: cost, Role: string(by.who.Role), User: by.who.User, Room: r.id, Addr: by.addr,
+		Action: a, Cost: cost, Role: string(by.who.Role), User: by.who.User, Room: r.id, Addr: by.addr, Traits: by.who.Traits,
 		Audience: r.Online(),
 	}
 }

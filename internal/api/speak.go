@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"liveroom/limit"
 	"liveroom/protocol"
 	"liveroom/room"
 )
@@ -91,7 +92,7 @@ func (a *API) speak(r *http.Request, c call, user *speaker, req protocol.Request
 		return nil, err
 	}
 	addr := a.cfg.ClientAddr(r)
-	who := room.Identity{User: user.ID, Name: protocol.CleanName(user.Name, user.ID), Role: protocol.RoleViewer, Attrs: attrs}
+	who := room.Identity{User: user.ID, Name: protocol.CleanName(user.Name, user.ID), Role: protocol.RoleViewer, Attrs: attrs, Traits: limit.NewTraits(string(attrs))}
 	return a.cfg.Hub.Speak(r.Context(), c.room, room.Caller{Who: who, Create: func() *protocol.Error { return a.cfg.Create(addr) }}, &req), nil
 }
 

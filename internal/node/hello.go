@@ -127,7 +127,7 @@ func allowedBy(rules *limit.Rules) *allowed {
 // first returns the rule that is asked first of those that hold in any room.
 func first(all []limit.Rule, scope limit.Scope, action limit.Action, role protocol.Role) (limit.Rule, bool) {
 	i := slices.IndexFunc(all, func(r limit.Rule) bool {
-		return r.Scope == scope.String() && r.Room == "" && !r.Shadow && slices.Contains(r.Action, action.String()) &&
+		return r.Scope == scope.String() && r.Room == "" && len(r.Where) == 0 && !r.Shadow && slices.Contains(r.Action, action.String()) &&
 			(len(r.Role) == 0 || slices.Contains(r.Role, string(role))) && !slices.Contains(r.Exempt.Roles, string(role))
 	})
 	if i < 0 {

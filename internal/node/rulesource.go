@@ -159,6 +159,12 @@ func unknownTo(action string, r *limit.Rule) []string {
 		fallthrough
 	case limit.Frame.String():
 		note(r.Room != "", "room")
+		note(len(r.Where) > 0, "where")
+	case limit.API.String():
+		note(len(r.Where) > 0, "where")
+	}
+	if strings.HasPrefix(action, "api:") {
+		note(len(r.Where) > 0, "where")
 	}
 	return keys
 }

@@ -12,6 +12,7 @@ import (
 
 	"liveroom/internal/config"
 	"liveroom/internal/token"
+	"liveroom/limit"
 	"liveroom/protocol"
 	"liveroom/room"
 )
@@ -91,7 +92,7 @@ func (n *Node) verify(roomID, signed string) (room.Identity, *protocol.Error) {
 // identityOf is who a token names, as a room knows somebody. The socket outlives the token by the leeway that the clocks of
 // platform and server are given when a token is verified; meanwhile a client can still refresh it.
 func identityOf(i token.Identity, leeway time.Duration) room.Identity {
-	return room.Identity{User: i.User, Name: i.Name, Role: i.Role, Attrs: i.Attrs, Expires: i.Expires.Add(leeway), Proof: proofOf(i.ID)}
+	return room.Identity{User: i.User, Name: i.Name, Role: i.Role, Attrs: i.Attrs, Traits: limit.NewTraits(string(i.Attrs)), Expires: i.Expires.Add(leeway), Proof: proofOf(i.ID)}
 }
 
 // proofOf is what a session keeps of its token's ID. Two IDs alike in 64 bits would be cut together; an ID is no secret

@@ -21,7 +21,7 @@ test("whatever a rule may say has its words", () => {
     ...ROLES.map((r) => `role.${r}`),
     ...["seed", "publish", "rollback", "guard", "file"].map((k) => `limits.kindOf.${k}`),
     ...["waiting", "within", "beyond", "kept", "rolled_back", "superseded", "unjudged"].map((s) => `limits.guard.${s}`),
-    ...["applies", "shadow", "exempt", "other_room", "other_role", "superseded"].map((w) => `explain.whyOf.${w}`),
+    ...["applies", "shadow", "exempt", "other_room", "other_role", "other_attrs", "superseded"].map((w) => `explain.whyOf.${w}`),
     ...["none", "pass", "wait", "never"].map((v) => `explain.verdict.${v}`),
   ];
   for (const key of keys) assert.ok(words.en[key] !== undefined, key);
@@ -51,6 +51,7 @@ test("a rule in one sentence", () => {
   const rule = { name: "seat", action: ["danmaku"], scope: "user_room", rate: 1, burst: 3, multiply: { host: 5 } };
   assert.equal(sentence(rule, language("en")), "Each user in a room: Danmaku, 1 per s, 3 at once. Host ×5. What is beyond is refused.");
   assert.equal(sentence(rule, language("zh")), "每个用户在一个房间内：弹幕，每秒 1 次，最多一次 3。主播 ×5。超出的拒绝。");
+  assert.match(sentence({ ...rule, where: { level: ">=10", badge: "gold" } }, language("en")), /Only users with level >=10, badge gold\. Host/);
   const room = { name: "room", action: ["danmaku"], scope: "room", tiers: [{ below: 1000, rate: 200, burst: 200 }, { rate: 40, burst: 80 }], degrade: { rate: 9, burst: 9 }, cluster: true, exempt: { roles: ["host"] } };
   assert.match(sentence(room, language("en")), /200 per s, 200 at once below 1,000 watching; else 40 per s.*Not for Host.*degraded, up to 9 per s.*over all nodes/);
   for (const code of ["en", "zh"]) {

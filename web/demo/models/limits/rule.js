@@ -5,7 +5,7 @@ import { copyOf } from "../older.js";
 
 const LISTS = ["role"];
 const EXEMPT = ["roles", "users", "networks"];
-const ORDER = ["name", "action", "scope", "room", "role", "priority", "algorithm", "rate", "per", "burst", "initial", "cost", "fold",
+const ORDER = ["name", "action", "scope", "room", "role", "where", "priority", "algorithm", "rate", "per", "burst", "initial", "cost", "fold",
   "degrade", "floor", "tiers", "multiply", "exempt", "shadow", "cluster", "on_outage", "grace"];
 
 /** A rule in its one form, whatever form it came in. The answer shares nothing with `raw`. */

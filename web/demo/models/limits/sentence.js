@@ -11,6 +11,8 @@ export function sentence(rule, language) {
   const parts = [t("start", { who, what, how: how(rule, language) })];
   if (rule.room) parts.push(t("room", { room: rule.room }));
   if (rule.role?.length > 0) parts.push(t("role", { role: join(rule.role.map((r) => roleName(r, language)), language) }));
+  const where = Object.entries(rule.where ?? {}).map(([name, is]) => `${name} ${is}`);
+  if (where.length > 0) parts.push(t("where", { list: join(where, language) }));
   const times = Object.entries(rule.multiply ?? {});
   if (times.length > 0) parts.push(t("times", { list: join(times.map(([r, n]) => `${roleName(r, language)} ×${n}`), language) }));
   const exempt = [...(rule.exempt?.roles ?? []).map((r) => roleName(r, language)), ...(rule.exempt?.users ?? []), ...(rule.exempt?.networks ?? [])];

@@ -169,6 +169,7 @@ export class RuleRow {
     if (rule.cost) tags.push(["", this.#t(`costShort.${rule.cost}`)]);
     if (rule.room) tags.push(["mono", rule.room]);
     for (const r of rule.role ?? []) tags.push(["", this.#t("onlyRole", { role: roleName(r, this.#language) })]);
+    for (const [name, is] of Object.entries(rule.where ?? {})) tags.push(["mono", `${name} ${is}`]);
     const times = Object.entries(rule.multiply ?? {});
     for (const n of new Set(times.map(([, factor]) => factor))) {
       const roles = times.filter(([, factor]) => factor === n).map(([r]) => roleName(r, this.#language));
