@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -123,5 +124,43 @@ func TestHookTest(t *testing.T) {
 	var fault config.Fault
 	if _, err := ask(); !errors.As(err, &fault) || fault.Path != "hooks.gift.url" {
 		t.Errorf("without an address: %v", err)
+	}
+}
+
+// TestDataOfBeforePayments: a data directory that a version without intents has written, with three gifts, is taken over: it says at
+// its start what has changed, and the ledger goes on with gifts that are paid for. (What is in it ages out after 30 days.)
+func TestDataOfBeforePayments(t *testing.T) {
+	dir := t.TempDir()
+	if out, err := exec.Command("tar", "-xzf", "testdata/before-payments.tar.gz", "-C", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	old := startUndecided(t, dir)
+	if !strings.Contains(old.logs.String(), "gifts that viewers' sockets send are refused, unlike in earlier versions") {
+		t.Errorf("not told at the start:\n%s", old.logs)
+	}
+	if err := old.stop(); err != nil {
+		t.Fatal(err)
+	}
+	wallet := &hooktest.Wallet{Secret: walletSecret, Funds: 5}
+	if err := wallet.Open(filepath.Join(t.TempDir(), "wallet")); err != nil {
+		t.Fatal(err)
+	}
+	defer wallet.Close()
+	platform := httptest.NewServer(wallet)
+	defer platform.Close()
+	s := startServer(t, dir, "-gifts-authority", "hook", "-hooks-secrets", walletSecret, "-hooks-gift-url", platform.URL)
+	if _, ready := s.askAdmin(t, http.MethodGet, "/readyz", ""); !strings.Contains(ready, `"status":"ok"`) {
+		t.Errorf("not well: %s", ready)
+	}
+	ann := join(t, s.url, "demo", tokenFor(t, dir, "-sub", "ann"))
+	paid := ann.askAs("new1", "gift", `,"gift":"rose","count":5`)
+	if paid.num("code") != http.StatusOK || paid.num("seq") <= 3 {
+		t.Fatalf("a gift: %v", paid)
+	}
+	gifts, _ := s.call(t, http.MethodGet, "/rooms/demo/gifts", s.adminToken, "").body["gifts"].([]any)
+	for i, g := range gifts {
+		if last := i == len(gifts)-1; (g.(map[string]any)["paid"] != nil) != last {
+			t.Errorf("gift %d of %d: %v", i+1, len(gifts), g)
+		}
 	}
 }
