@@ -182,6 +182,9 @@ func TestEveryKindIsLimited(t *testing.T) {
 			t.Errorf("%s: what goes over the bus as it is needs an event, and nothing else does", c)
 		}
 	}
+	if actions[protocol.ClassEvent] != limit.Event {
+		t.Errorf("custom events are limited as %v", actions[protocol.ClassEvent])
+	}
 	if n := len(limit.Messages()); n != said {
 		t.Errorf("%d kinds, package limit has %d messages", said, n)
 	}

@@ -294,3 +294,28 @@ func TestWhoMayNotSpeak(t *testing.T) {
 		p.sound()
 	}
 }
+
+// TestBadgesAndEvents: what a platform says of its users stands beside their words and gifts, and an event of its own is a line, in the
+// reader's language and as text.
+func TestBadgesAndEvents(t *testing.T) {
+	t.Parallel()
+	dir, names := t.TempDir(), []string{"-protocol-attributes", "level,badge,fan_club"}
+	s := startServer(t, dir, append(names, "-events-types", "draw")...)
+	ann := join(t, s.url, "demo", tokenFor(t, dir, append(names, "-sub", "ann", "-name", "Ann", "-attrs", `{"level":12,"badge":"<b>gold","fan_club":"Sky"}`)...))
+	bob := startBrowser(t).enter(s, tokenFor(t, dir, "-sub", "bob"))
+	ann.ask("danmaku", `,"text":"hello"`)
+	ann.ask("gift", `,"gift":"rose"`)
+	if res := s.call(t, "POST", "/rooms/demo/events", s.adminToken, `{"id":"1","type":"draw","data":{"text":"<i>begins"}}`); res.status != 200 {
+		t.Fatal(res.status, res.body)
+	}
+	line := func(kind, text string) string {
+		return fmt.Sprintf(`[...document.querySelectorAll("#chat li.%s")].some((l) => l.textContent.includes(%q))`, kind, text)
+	}
+	bob.until("her badges", line("said", "Lv 12<b>gold♥ SkyAnnhello"))
+	bob.until("beside the gift", line("given", "Lv 12<b>gold♥ Sky"))
+	bob.until("the event", line("announce", "Event draw<i>begins"))
+	bob.do("中文", chromedp.Evaluate[chromedp.Void](`document.getElementById("language").click()`))
+	bob.until("her badges in Chinese", line("said", "12 级<b>gold粉丝团 SkyAnnhello"))
+	bob.until("the event in Chinese", line("announce", "活动 draw<i>begins"))
+	bob.sound()
+}

@@ -18,6 +18,8 @@ func TestAskable(t *testing.T) {
 		"action: 'api:GET /rooms', scope: key, algorithm: leaky_bucket, rate: 1, burst: 2":       "[]",
 		"action: [danmaku, join], scope: user, algorithm: leaky_bucket, rate: 5, burst: 2":       "[{rules[0].algorithm join is answered at once, a leaky_bucket would pace nothing; take token_bucket}]",
 		"action: frame, scope: conn, algorithm: leaky_bucket, rate: 20, burst: 2":                "[{rules[0].algorithm frame is answered at once, a leaky_bucket would pace nothing; take token_bucket}]",
+		`action: [frame, danmaku], scope: conn, rate: 1, burst: 1, where: {level: ">=2"}`:        "[{rules[0].where who connects, and for a frame the room, is not known then; a rule about it would never be asked}]",
+		`action: [event, danmaku], scope: user, rate: 1, burst: 1, where: {level: ">=2"}`:        "[]",
 		"action: danmaku, scope: user, rate: 1, burst: 1000":                                     "[]",
 	} {
 		spec, err := limit.Parse([]byte("rules: [{name: r, " + rule + "}]"))
