@@ -31,7 +31,7 @@ func tableRows(t *testing.T, doc, head string) map[string]string {
 	return rows
 }
 
-func words[S ~string](in []S) []string {
+func sorted[S ~string](in []S) []string {
 	var out []string
 	for _, s := range in {
 		out = append(out, string(s))
@@ -63,12 +63,12 @@ func TestDocsSayWhatTheCodeSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := string(raw)
-	equal(t, "ops", keys(tableRows(t, doc, "op")), words(Ops()))
-	equal(t, "actions", keys(tableRows(t, doc, "action")), words(Actions()))
-	equal(t, "events", keys(tableRows(t, doc, "ev")), words(Events()))
+	equal(t, "ops", keys(tableRows(t, doc, "op")), sorted(Ops()))
+	equal(t, "actions", keys(tableRows(t, doc, "action")), sorted(Actions()))
+	equal(t, "events", keys(tableRows(t, doc, "ev")), sorted(Events()))
 
 	reasons := tableRows(t, doc, "reason")
-	equal(t, "reasons", keys(reasons), words(Reasons()))
+	equal(t, "reasons", keys(reasons), sorted(Reasons()))
 	for _, r := range Reasons() {
 		if code := strings.TrimSpace(strings.SplitN(reasons[string(r)], "|", 2)[0]); code != fmt.Sprint(int(r.Code())) {
 			t.Errorf("%s: docs say %s, code says %d", r, code, r.Code())
@@ -100,14 +100,14 @@ func TestJavaScriptClientSaysWhatTheCodeSays(t *testing.T) {
 	}
 	js := string(raw)
 	kinds := jsList(t, js, "KINDS")
-	equal(t, "OPS", union(kinds, jsList(t, js, "OPS")), words(Ops()))
-	equal(t, "EVENTS", union(kinds, jsList(t, js, "EVENTS")), words(Events()))
-	equal(t, "ACTIONS", jsList(t, js, "ACTIONS"), words(Actions()))
-	equal(t, "ROLES", jsList(t, js, "ROLES"), words([]Role{RoleViewer, RoleHost, RoleModerator, RoleService, RoleAdmin}))
-	equal(t, "OUTCOMES", jsList(t, js, "OUTCOMES"), words([]Outcome{OutcomeRefused, OutcomeUnknown}))
+	equal(t, "OPS", union(kinds, jsList(t, js, "OPS")), sorted(Ops()))
+	equal(t, "EVENTS", union(kinds, jsList(t, js, "EVENTS")), sorted(Events()))
+	equal(t, "ACTIONS", jsList(t, js, "ACTIONS"), sorted(Actions()))
+	equal(t, "ROLES", jsList(t, js, "ROLES"), sorted([]Role{RoleViewer, RoleHost, RoleModerator, RoleService, RoleAdmin}))
+	equal(t, "OUTCOMES", jsList(t, js, "OUTCOMES"), sorted([]Outcome{OutcomeRefused, OutcomeUnknown}))
 
 	reasons := jsTable(t, js, "REASONS")
-	equal(t, "REASONS", keys(reasons), words(Reasons()))
+	equal(t, "REASONS", keys(reasons), sorted(Reasons()))
 	for _, r := range Reasons() {
 		if reasons[string(r)] != fmt.Sprint(int(r.Code())) {
 			t.Errorf("%s: JavaScript says %s, code says %d", r, reasons[string(r)], r.Code())
@@ -127,7 +127,7 @@ func TestJavaScriptClientSaysWhatTheCodeSays(t *testing.T) {
 	}
 }
 
-func union(a, b []string) []string { return words(slices.Concat(a, b)) }
+func union(a, b []string) []string { return sorted(slices.Concat(a, b)) }
 
 func jsList(t *testing.T, js, name string) []string {
 	t.Helper()

@@ -4,26 +4,42 @@ import (
 	"strings"
 
 	"golang.org/x/text/language"
+
+	"liveroom/words"
 )
 
-// Lang is a language the server speaks: [English] or [Chinese].
+// Lang is a language the server speaks: a place in [words.Languages].
 type Lang uint8
 
-// The languages shipped.
-const (
-	English Lang = iota
-	Chinese
+// English is spoken to whoever reads none of the others.
+const English Lang = 0
+
+var (
+	languages = words.Languages()
+	sentences = words.Section("server") // by Lang, then by Reason or another key
+	matcher   = newMatcher()
+	// initials are one of each language but English. A list that has none of them asks for no other language, and needs no matching:
+	// so it is with most browsers at most joins.
+	initials = newInitials()
 )
 
-// String returns the BCP 47 tag.
-func (l Lang) String() string {
-	if l == Chinese {
-		return "zh"
+func newMatcher() language.Matcher {
+	var tags []language.Tag
+	for _, tag := range languages {
+		tags = append(tags, language.MustParse(tag))
 	}
-	return "en"
+	return language.NewMatcher(tags)
 }
 
-var langMatcher = language.NewMatcher([]language.Tag{language.English, language.Chinese})
+func newInitials() (out string) {
+	for _, tag := range languages[1:] {
+		out += strings.ToLower(tag[:1]) + strings.ToUpper(tag[:1])
+	}
+	return out
+}
+
+// String returns the BCP 47 tag.
+func (l Lang) String() string { return languages[l] }
 
 // ParseLang picks a language from a tag or an Accept-Language list (RFC 9110, section 12.5.4). What it can't read
 // or does not speak is English. It looks at the first 100 bytes only.
@@ -31,52 +47,29 @@ func ParseLang(s string) Lang {
 	if len(s) > 100 {
 		s = s[:100]
 	}
-	if s == "" || !strings.ContainsAny(s, "zZ") {
+	if !strings.ContainsAny(s, initials) {
 		return English
 	}
 	tags, _, err := language.ParseAcceptLanguage(s)
 	if err != nil {
 		return English
 	}
-	_, i, _ := langMatcher.Match(tags...)
+	_, i, _ := matcher.Match(tags...)
 	return Lang(i)
 }
 
-var messages = map[Reason][2]string{
-	ReasonBadRequest:      {"The request can't be read", "请求有误"},
-	ReasonTooLong:         {"The text is too long", "内容太长了"},
-	ReasonUnauthenticated: {"Please sign in", "请先登录"},
-	ReasonFunds:           {"There is not enough to pay for it", "余额不足"},
-	ReasonDeclined:        {"The platform did not take it", "平台未接受"},
-	ReasonByBackend:       {"Gifts can't be sent from here", "这里不能直接送礼物"},
-	ReasonForbidden:       {"You may not do this here", "没有权限进行此操作"},
-	ReasonMuted:           {"You are muted for now", "你已被禁言"},
-	ReasonBanned:          {"You are banned from this room", "你已被禁止进入该房间"},
-	ReasonNotFound:        {"There is no such thing", "找不到该内容"},
-	ReasonConflict:        {"This id was used for something else", "该编号已用于其他内容"},
-	ReasonRoomClosed:      {"The room is closed", "直播间已关闭"},
-	ReasonRateLimited:     {"Too fast, please wait a moment", "访问过于频繁，请稍后再试"},
-	ReasonSlowMode:        {"Slow mode is on, please wait a moment", "慢速模式已开启，请稍后再发"},
-	ReasonRepeatedText:    {"You just said that", "请不要重复发送相同内容"},
-	ReasonInternal:        {"Something went wrong on our side", "服务器出错了"},
-	ReasonUnavailable:     {"Not available right now", "服务暂不可用"},
-	ReasonTryLater:        {"Please try again in a moment", "请稍后重试"},
-	ReasonRoomBusy:        {"The room is very busy: only you see this message", "房间太热闹了：这条消息仅自己可见"},
-	ReasonFolded:          {"Counted in part", "已部分计入"},
+// Say returns a sentence of the section "server", followed by the detail where there is one.
+func (l Lang) Say(key, detail string) string {
+	if detail == "" {
+		return sentences[l][key]
+	}
+	return sentences[l][key] + sentences[l]["detail"] + detail
 }
 
 // Message is what a person reads for a reason, followed by the detail where there is one.
 func Message(l Lang, r Reason, detail string) string {
-	m := messages[r][l]
-	if m == "" {
-		m = messages[ReasonInternal][l]
+	if sentences[l][string(r)] == "" {
+		r = ReasonInternal
 	}
-	switch {
-	case detail == "":
-		return m
-	case l == Chinese:
-		return m + "：" + detail
-	default:
-		return m + ": " + detail
-	}
+	return l.Say(string(r), detail)
 }

@@ -9,19 +9,26 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestEveryReasonHasACodeAndTwoMessages(t *testing.T) {
-	if len(Reasons()) != len(codeOf) || len(Reasons()) != len(messages) {
-		t.Fatalf("%d reasons, %d codes, %d messages", len(Reasons()), len(codeOf), len(messages))
+func TestEveryReasonHasACodeAndItsMessages(t *testing.T) {
+	if len(Reasons()) != len(codeOf) {
+		t.Fatalf("%d reasons, %d codes", len(Reasons()), len(codeOf))
+	}
+	for l, said := range sentences {
+		if len(said) != len(Reasons())+len([]string{"detail", "limits_stay"}) {
+			t.Errorf("%s: %d sentences for %d reasons", Lang(l), len(said), len(Reasons()))
+		}
 	}
 	for _, r := range Reasons() {
 		if _, ok := codeOf[r]; !ok {
 			t.Errorf("%s has no code", r)
 		}
-		if m := messages[r]; m[English] == "" || m[Chinese] == "" {
-			t.Errorf("%s lacks a message", r)
+		for l, said := range sentences {
+			if said[string(r)] == "" {
+				t.Errorf("%s lacks a message in %s", r, Lang(l))
+			}
 		}
 	}
-	if Reason("no such").Code() != Internal || Message(Chinese, "no such", "") == "" {
+	if Reason("no such").Code() != Internal || Message(English, "no such", "") != Message(English, ReasonInternal, "") {
 		t.Error("an unknown reason must be internal")
 	}
 }
@@ -117,8 +124,12 @@ func TestMIDsAreUniqueAndShort(t *testing.T) {
 }
 
 func TestParseLang(t *testing.T) {
-	for s, want := range map[string]Lang{"": English, "zh": Chinese, "zh-CN,zh;q=0.9,en;q=0.8": Chinese, "en-US,en;q=0.9,zh;q=0.1": English,
-		"fr": English, "zh-TW": Chinese, "zz;;;": English, strings.Repeat("z", 5000): English} {
+	chinese := ParseLang("zh")
+	if chinese.String() != "zh" || English.String() != "en" {
+		t.Fatalf("%v, %v", chinese, English)
+	}
+	for s, want := range map[string]Lang{"": English, "zh": chinese, "zh-CN,zh;q=0.9,en;q=0.8": chinese, "en-US,en;q=0.9,zh;q=0.1": English,
+		"zh-TW": chinese, "zz;;;": English, strings.Repeat("z", 5000): English} {
 		if got := ParseLang(s); got != want {
 			t.Errorf("%.30q: %v", s, got)
 		}

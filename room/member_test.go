@@ -101,11 +101,11 @@ func TestPingHelloAndUnknownOps(t *testing.T) {
 
 func TestAcksSpeakTheSessionsLanguage(t *testing.T) {
 	w := newWorld(t, newMemoryBus(), nil)
-	a := w.join("demo", "a", func(j *JoinRequest) { j.Lang = protocol.Chinese })
+	a := w.join("demo", "a", func(j *JoinRequest) { j.Lang = protocol.ParseLang("zh") })
 	a.Receive(danmakuOf("1", ""))
 	a.fakeSession.mu.Lock()
 	defer a.fakeSession.mu.Unlock()
-	if got, want := string(a.own.frames[0]), protocol.Message(protocol.Chinese, protocol.ReasonBadRequest, ""); !strings.Contains(got, want) {
+	if got, want := string(a.own.frames[0]), protocol.Message(protocol.ParseLang("zh"), protocol.ReasonBadRequest, ""); !strings.Contains(got, want) {
 		t.Fatalf("want %q in %s", want, got)
 	}
 }

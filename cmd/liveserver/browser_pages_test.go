@@ -94,6 +94,28 @@ func TestEveryButton(t *testing.T) {
 	}
 }
 
+// TestAListOfLanguages: of more than two languages the choice is a list, each in its own words, and what is picked is told.
+func TestAListOfLanguages(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, "")
+	p := startBrowser(t).open(s.url + "/")
+	p.do("offer three", chromedp.Evaluate[chromedp.Void](`(async () => {
+		const { Language } = await import("/assets/models/language.js");
+		const { offerLanguages } = await import("/assets/views/languages.js");
+		const words = (name, tag) => ({ "app.languageName": name, "app.tag": tag, "app.languages": "Which" });
+		const language = new Language({ en: words("English", "en"), ar: words("العربية", "ar"), zh: words("中文", "zh-CN") }, "zh");
+		const show = offerLanguages(language, (code) => { language.code = code; show(); document.title = code; }, new AbortController().signal);
+		show();
+	})()`))
+	p.until("the list", `document.querySelector("select#language")?.value === "zh"`)
+	if got := eval[string](p, `[...document.querySelectorAll("#language option")].map((o) => o.lang + " " + o.textContent).join()`); got != "en English,ar العربية,zh-CN 中文" {
+		t.Errorf("the list says %s", got)
+	}
+	p.do("pick Arabic", chromedp.Evaluate[chromedp.Void](`{ const list = document.getElementById("language"); list.value = "ar"; list.dispatchEvent(new Event("change")); }`))
+	p.until("it is told", `document.title === "ar" && document.getElementById("language").value === "ar"`)
+	p.sound()
+}
+
 // TestOlderBrowsers: without what browsers of the last five years lack, each page shows the same and works.
 func TestOlderBrowsers(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,8 @@ var edges = map[string]struct {
 	allowed []string
 	reason  string
 }{
-	"liveroom/protocol":       {nil, "protocol is a leaf: the vocabulary must be usable by every package, and by a client, without the server"},
+	"liveroom/words":          {nil, "words are files, and what is said in them knows nothing of who says it"},
+	"liveroom/protocol":       {[]string{"liveroom/words"}, "protocol knows the words alone: the vocabulary must be usable by every package, and by a client, without the server"},
 	"liveroom/limit":          {nil, "limit is a leaf: it is a library of its own, and knows nothing of rooms"},
 	"liveroom/limit/cluster":  {[]string{"liveroom/limit"}, "who may spend what of a shared quota is decided behind the engine's interface, which knows nothing of it"},
 	"liveroom/room":           {[]string{"liveroom/protocol", "liveroom/limit", "liveroom/room/audience", "liveroom/internal/admit"}, "a room knows neither sockets nor NATS: both are handed to it as interfaces, so that it can be tested alone"},

@@ -97,7 +97,7 @@ func (a *Arrivals) Admit(addr netip.Addr) (*Arrival, *protocol.Error) {
 	default:
 		release()
 	}
-	return nil, turnedAway(d)
+	return nil, TurnedAway(d)
 }
 
 // noPlace is told where every place for an address is taken by a live one.

@@ -7,8 +7,8 @@ import (
 	"liveroom/protocol"
 )
 
-// longest is the wait told to a socket that no wait helps: the end of a session
-// has to name one, and a rule that bars for ever may be changed.
+// longest is the wait told where no wait helps and one has to be named, by the end
+// of a session and by Retry-After: a rule that bars for ever may be changed.
 const longest = 24 * time.Hour
 
 // Error renders a decision that did not allow everything; reason is why, unless
@@ -27,9 +27,12 @@ func Error(reason protocol.Reason, d limit.Decision) *protocol.Error {
 	return err
 }
 
-// turnedAway is told to a socket before it may say anything.
-func turnedAway(d limit.Decision) *protocol.Error {
+// TurnedAway is told to a request over HTTP, and to a socket before it may say
+// anything.
+func TurnedAway(d limit.Decision) *protocol.Error {
 	err := Error(protocol.ReasonRateLimited, d)
-	err.RetryAfter = min(d.Told(), longest)
+	if d.RetryAfter > longest {
+		err.RetryAfter = longest
+	}
 	return err
 }

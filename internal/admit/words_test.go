@@ -25,7 +25,7 @@ func TestError(t *testing.T) {
 			t.Errorf("%s: %+v", name, err)
 		}
 	}
-	if err := turnedAway(limit.Decision{Verdict: limit.Reject, RetryAfter: limit.Never}); err.RetryAfter != longest {
+	if err := TurnedAway(limit.Decision{Verdict: limit.Reject, RetryAfter: limit.Never}); err.RetryAfter != longest {
 		t.Errorf("for ever is told as %s", err.RetryAfter)
 	}
 }

@@ -60,7 +60,7 @@ func (a *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	switch body, limits := rulesRefusal(err); {
 	case errors.As(err, &known):
 	case limits:
-		body.Msg = unchanged[lang(r)] + err.Error()
+		body.Msg = lang(r).Say("limits_stay", err.Error())
 		a.write(w, r, reply{body.Code, body})
 		return
 	case errors.As(err, &away):

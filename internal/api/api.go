@@ -107,11 +107,11 @@ func (a *API) limited(rt route, next func(http.ResponseWriter, *http.Request, ca
 				a.refuse(w, r, full())
 				return
 			}
-			a.refuse(w, r, admit.Error(protocol.ReasonRateLimited, d))
+			a.refuse(w, r, admit.TurnedAway(d))
 		},
 	}.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if d, _ := limit.FromContext(r.Context()); d.Verdict != limit.Allow { // no call of this API has a smaller form
-			a.refuse(w, r, admit.Error(protocol.ReasonRateLimited, d))
+			a.refuse(w, r, admit.TurnedAway(d))
 			return
 		}
 		next(w, r, of(r))

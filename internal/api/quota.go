@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"liveroom/internal/admit"
 	"liveroom/limit"
 	"liveroom/protocol"
 )
@@ -132,8 +133,7 @@ func (a *API) checkLimits(w http.ResponseWriter, r *http.Request, _ call) (any, 
 	case err != nil:
 		return nil, err
 	case d.Verdict == limit.Reject:
-		limit.WriteRefusal(w, r, d, a.cfg.Gate.Rules())
-		return nil, nil
+		return nil, admit.TurnedAway(d)
 	case d.Verdict == limit.Invalid:
 		return nil, protocol.BadField("cost", "0 or more", strconv.FormatInt(q.Cost, 10))
 	}

@@ -183,9 +183,6 @@ type unchangedRules struct {
 	Preview       any           `json:"preview,omitempty"`
 }
 
-// unchanged begins the sentence of a refused change.
-var unchanged = map[protocol.Lang]string{protocol.English: "The limits stay as they are: ", protocol.Chinese: "限流规则没有更改："}
-
 // rulesRefusal turns an error about a set of limits into the body that says so; ok tells whether it is one.
 func rulesRefusal(err error) (body unchangedRules, ok bool) {
 	var (

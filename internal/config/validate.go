@@ -12,6 +12,7 @@ import (
 
 	"liveroom/internal/hook"
 	"liveroom/protocol"
+	"liveroom/words"
 )
 
 // MinSecretBytes is the shortest secret that is accepted. RFC 7518, section 3.2 asks for 32 bytes; the server warns
@@ -265,16 +266,19 @@ func (v *validator) gifts(c Gifts) {
 		if g.Price < 1 {
 			v.add(at+"price", "a whole number from 1", strconv.FormatInt(g.Price, 10))
 		}
-		for lang, name := range map[string]string{"name": g.Name, "names.en": g.Names["en"], "names.zh": g.Names["zh"]} {
-			if n := protocol.CountGraphemes(name); n > protocol.MaxNameGraphemes || n == 0 && lang == "name" {
-				v.add(at+lang, fmt.Sprintf("1 to %d characters", protocol.MaxNameGraphemes), quote(name))
+		v.giftName(at+"name", g.Name, 1)
+		for lang, name := range g.Names {
+			if !slices.Contains(words.Languages(), lang) {
+				v.add(at+"names", strings.Join(words.Languages(), ", "), quote(lang))
 			}
+			v.giftName(at+"names."+lang, name, 0)
 		}
-		for lang := range g.Names {
-			if lang != "en" && lang != "zh" {
-				v.add(at+"names", "en and zh", quote(lang))
-			}
-		}
+	}
+}
+
+func (v *validator) giftName(at, name string, least int) {
+	if n := protocol.CountGraphemes(name); n < least || n > protocol.MaxNameGraphemes {
+		v.add(at, fmt.Sprintf("1 to %d characters", protocol.MaxNameGraphemes), quote(name))
 	}
 }
 

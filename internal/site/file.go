@@ -5,13 +5,17 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"mime"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 	"sync"
+
+	"liveroom/words"
 )
 
 // file is one embedded file, ready to be sent.
@@ -30,6 +34,25 @@ var types = map[string]string{
 	".json": "application/json", ".woff2": "font/woff2", ".ico": "image/x-icon", ".webmanifest": "application/manifest+json",
 }
 
+// gap is a place in a script for a section of the words of all languages.
+var gap = regexp.MustCompile(`\bWORDS\.\w+`)
+
+// translated puts into a script the words that it names. Browsers of 2021 import no JSON.
+func translated(script []byte) []byte {
+	return gap.ReplaceAllFunc(script, func(place []byte) []byte {
+		section := words.Section(strings.TrimPrefix(string(place), "WORDS."))
+		if section == nil {
+			return place
+		}
+		byTag := map[string]map[string]string{}
+		for i, texts := range section {
+			byTag[words.Languages()[i]] = texts
+		}
+		text, _ := json.Marshal(byTag) // strings can be encoded
+		return text
+	})
+}
+
 func load(files fs.FS) (map[string]*file, error) {
 	out := map[string]*file{}
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
@@ -39,6 +62,9 @@ func load(files fs.FS) (map[string]*file, error) {
 		body, err := fs.ReadFile(files, name)
 		if err != nil {
 			return err
+		}
+		if path.Ext(name) == ".js" {
+			body = translated(body)
 		}
 		out[name] = newFile(name, body)
 		return nil

@@ -2,12 +2,17 @@ package site
 
 import (
 	"compress/gzip"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"liveroom/web"
+	"liveroom/words"
 )
 
 func pages(t *testing.T) *http.ServeMux {
@@ -57,6 +62,27 @@ func TestPages(t *testing.T) {
 	for _, path := range []string{"/room/a%20b", "/room/a.b", "/room/", "/assets/x.js", "/assets/../site.go", "/client/", "/x"} {
 		if res := get(t, mux, path); res.StatusCode == 200 {
 			t.Errorf("%s is served", path)
+		}
+	}
+}
+
+// TestWordsOfEveryLanguage: a script that names a section of the words is served with it, in all languages.
+func TestWordsOfEveryLanguage(t *testing.T) {
+	s, err := New(web.Demo(), web.Client(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, section := range map[string]string{"i18n/page.js": "page", "i18n/admin.js": "admin", "faults.js": "faults"} {
+		body := string(s.demo[name].body)
+		for i, texts := range words.Section(section) {
+			if want, _ := json.Marshal(texts); !strings.Contains(body, fmt.Sprintf("%q:%s", words.Languages()[i], want)) {
+				t.Errorf("%s lacks the words of %s", name, words.Languages()[i])
+			}
+		}
+	}
+	for name, f := range s.demo {
+		if gap.Match(f.body) {
+			t.Errorf("%s names words that nobody has", name)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 // The operator's page: what this node does, its limits and their history, and why somebody is limited.
 
-import limitsEn from "./i18n/limits.en.js";
-import limitsZh from "./i18n/limits.zh.js";
+import words from "./i18n/admin.js";
 import { tokenInFragment } from "./models/token.js";
 import { Overview } from "./views/admin/overview.js";
 import { $, aria } from "./views/dom.js";
@@ -93,7 +92,7 @@ function showDoor(page, said) {
   }, { signal: page.signal });
 }
 
-const page = openPage({ en: limitsEn, zh: limitsZh });
+const page = openPage(words);
 document.title = "liveroom";
 const token = takeToken();
 if (token) new Admin(page, token);

@@ -1,10 +1,6 @@
 // Says so when a script of the page breaks, so that nobody takes it for a server that does not answer. Plain old
-// JavaScript, before any module: it must run where they do not.
+// JavaScript, before any module: it must run where they do not. The server puts in the sections "faults" of words/*.json.
 (function () {
-  var WORDS = {
-    en: ["This page has broken down; it is not the server. Loading it again usually helps.", "Reload the page"],
-    zh: ["页面自身出错，与服务器无关，重新加载通常即可恢复。", "重新加载页面"],
-  };
   var said = false;
   function words() {
     var chosen = null;
@@ -13,7 +9,8 @@
     } catch (e) {
       // Storage may be forbidden; the browser's language holds then.
     }
-    return WORDS[chosen || String(navigator.language).slice(0, 2)] || WORDS.en;
+    var all = WORDS.faults;
+    return all[chosen] || all[String(navigator.language).split("-")[0]] || all.en;
   }
   function say() {
     if (said) return;
@@ -24,9 +21,9 @@
     bar.className = "broken";
     bar.id = "broken";
     bar.setAttribute("role", "alert");
-    bar.appendChild(document.createTextNode(words()[0] + " "));
+    bar.appendChild(document.createTextNode(words().broken + " "));
     again.type = "button";
-    again.textContent = words()[1];
+    again.textContent = words().reload;
     again.addEventListener("click", function () { location.reload(); });
     bar.appendChild(again);
     document.body.insertBefore(bar, document.body.firstChild);

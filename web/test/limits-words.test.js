@@ -6,12 +6,8 @@ import { confirmation, confirms } from "../demo/models/limits/confirmation.js";
 import { sentence } from "../demo/models/limits/sentence.js";
 import { ACTIONS, ALGORITHMS, COSTS, OUTAGES, ROLES, SCOPES } from "../demo/models/limits/vocabulary.js";
 import { Language } from "../demo/models/language.js";
-import en from "../demo/i18n/en.js";
-import limitsEn from "../demo/i18n/limits.en.js";
-import limitsZh from "../demo/i18n/limits.zh.js";
-import zh from "../demo/i18n/zh.js";
+import { tables as words } from "../testkit/words.js";
 
-const words = { en: { ...en, ...limitsEn }, zh: { ...zh, ...limitsZh } };
 const language = (code) => new Language(words, code);
 
 test("whatever a rule may say has its words", () => {
@@ -54,7 +50,7 @@ test("a rule in one sentence", () => {
   assert.match(sentence({ ...rule, where: { level: ">=10", badge: "gold" } }, language("en")), /Only users with level >=10, badge gold\. Host/);
   const room = { name: "room", action: ["danmaku"], scope: "room", tiers: [{ below: 1000, rate: 200, burst: 200 }, { rate: 40, burst: 80 }], degrade: { rate: 9, burst: 9 }, cluster: true, exempt: { roles: ["host"] } };
   assert.match(sentence(room, language("en")), /200 per s, 200 at once below 1,000 watching; else 40 per s.*Not for Host.*degraded, up to 9 per s.*over all nodes/);
-  for (const code of ["en", "zh"]) {
+  for (const code of Object.keys(words)) {
     for (const algorithm of ALGORITHMS) assert.ok(!sentence({ ...rule, algorithm, shadow: true }, language(code)).includes("limits."), algorithm);
   }
 });

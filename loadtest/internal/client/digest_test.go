@@ -19,7 +19,7 @@ func TestEverythingIsReadFromAFrame(t *testing.T) {
 		given := protocol.AppendGift(nil, protocol.Gift{User: user, Gift: "rose", Count: 3, Combo: 6, TS: 1790000000001})
 		events := [][]byte{said, protocol.AppendStoredGift(nil, protocol.StoredGift{Seq: 42, Prev: 41, Event: given}), protocol.AppendLike(nil, 120, 4567),
 			protocol.AppendMissed(nil, 37), protocol.AppendRoom(nil, protocol.RoomState{Title: evil, Pinned: said}), protocol.AppendOnline(nil, 5),
-			protocol.AppendAck(nil, protocol.Ack{ID: "dxyz1", Code: protocol.OK, MID: "m", TS: 7, Seq: 9}, protocol.Chinese)}
+			protocol.AppendAck(nil, protocol.Ack{ID: "dxyz1", Code: protocol.OK, MID: "m", TS: 7, Seq: 9}, protocol.ParseLang("zh"))}
 		frame := protocol.NewEventFrame(bytes.Join(events, []byte{','}))
 		var c digests
 		for _, deflated := range []bool{false, true} {

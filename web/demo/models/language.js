@@ -4,8 +4,8 @@
 export function chooseLanguage(chosen, preferred, known) {
   if (known.includes(chosen)) return chosen;
   for (const tag of preferred ?? []) {
-    const primary = tag.toLowerCase().split("-")[0];
-    if (known.includes(primary)) return primary;
+    const code = [tag, tag.toLowerCase().split("-")[0]].find((c) => known.includes(c));
+    if (code) return code;
   }
   return "en";
 }
@@ -23,6 +23,11 @@ export class Language {
     this.code = code;
   }
 
+  /** All languages there are. */
+  get codes() {
+    return Object.keys(this.#tables);
+  }
+
   get code() {
     return this.#code;
   }
@@ -37,9 +42,14 @@ export class Language {
   /** The text of `key` with `{name}` filled in; the key itself where there is none. */
   text(key, values = {}) {
     const table = this.#tables[this.#code];
-    const one = typeof values.n === "number" && this.#plural.select(values.n) === "one" ? table[`${key}_one`] : undefined;
-    const text = one ?? table[key] ?? key;
+    const counted = typeof values.n === "number" ? table[`${key}_${this.#plural.select(values.n)}`] : undefined;
+    const text = counted ?? table[key] ?? key;
     return text.replace(/\{(\w+)\}/g, (_, name) => this.#value(values[name]));
+  }
+
+  /** The text of `key` in a language that need not be the one spoken. */
+  textIn(code, key) {
+    return this.#tables[code][key];
   }
 
   has(key) {

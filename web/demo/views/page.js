@@ -1,30 +1,33 @@
 // What every page has: a language, a theme, and a signal that ends what it started.
 
-import en from "../i18n/en.js";
-import zh from "../i18n/zh.js";
+import words from "../i18n/page.js";
 import { Emitter } from "../../client/emitter.js";
 import { Language, chooseLanguage } from "../models/language.js";
 import { $, aria, icon, named, saved } from "./dom.js";
+import { offerLanguages } from "./languages.js";
 
-/** Opens the page: `{language, signal, onLanguage}`. `onLanguage` calls back at each change. `more` holds words of this page alone. */
-export function openPage(more = { en: {}, zh: {} }) {
+/** Opens the page: `{language, signal, onLanguage}`. `onLanguage` calls back at each change. `more` holds words of this page alone, by language. */
+export function openPage(more = {}) {
   const ends = new AbortController();
   const changes = new Emitter();
-  const language = new Language({ en: { ...en, ...more.en }, zh: { ...zh, ...more.zh } }, chooseLanguage(saved.get("language"), navigator.languages, ["en", "zh"]));
+  const codes = Object.keys(words);
+  const tables = Object.fromEntries(codes.map((code) => [code, { ...words[code], ...more[code] }]));
+  const language = new Language(tables, chooseLanguage(saved.get("language"), navigator.languages, codes));
   // A page in the back-forward cache would come back with dead timers.
   addEventListener("pagehide", () => ends.abort(), { once: true });
   addEventListener("pageshow", (event) => event.persisted && location.reload());
   setUpTheme(ends.signal);
+  const showLanguage = offerLanguages(language, (code) => {
+    language.code = code;
+    saved.set("language", code);
+    speak();
+    changes.emit("change", language);
+  }, ends.signal);
   const speak = () => {
     translate(language);
-    changes.emit("change", language);
+    showLanguage();
   };
-  $("language").addEventListener("click", () => {
-    language.code = language.code === "zh" ? "en" : "zh";
-    saved.set("language", language.code);
-    speak();
-  }, { signal: ends.signal });
-  translate(language);
+  speak();
   const onLanguage = (listener) => changes.on("change", listener, { signal: ends.signal });
   return { language, signal: ends.signal, onLanguage };
 }
@@ -34,16 +37,13 @@ export function openPage(more = { en: {}, zh: {} }) {
  * and tooltip), -placeholder.
  */
 function translate(language) {
-  document.documentElement.lang = language.code === "zh" ? "zh-CN" : "en";
+  document.documentElement.lang = language.text("app.tag");
+  document.documentElement.dir = language.text("app.dir");
   for (const e of document.querySelectorAll("[data-t]")) e.textContent = language.text(e.dataset.t);
   for (const e of document.querySelectorAll("[data-t-aria]")) aria(e, "label", language.text(e.dataset.tAria));
   for (const e of document.querySelectorAll("[data-t-placeholder]")) e.placeholder = language.text(e.dataset.tPlaceholder);
   for (const e of document.querySelectorAll("[data-t-title]")) e.title = language.text(e.dataset.tTitle);
   for (const e of document.querySelectorAll("[data-t-label]")) named(e, language.text(e.dataset.tLabel));
-  const button = $("language");
-  button.textContent = language.text("app.language");
-  named(button, language.text("app.languageLabel"));
-  button.lang = language.code === "zh" ? "en" : "zh-CN";
 }
 
 function setUpTheme(signal) {

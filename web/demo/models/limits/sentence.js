@@ -19,7 +19,7 @@ export function sentence(rule, language) {
   if (exempt.length > 0) parts.push(t("exempt", { list: join(exempt, language) }));
   parts.push(beyond(rule, t, language));
   if (rule.cluster) parts.push(t("cluster"));
-  return parts.join(language.code === "zh" ? "" : " ");
+  return parts.join(language.text("list.sentence"));
 }
 
 function how(rule, language) {
@@ -38,8 +38,7 @@ export function perText(per, language) {
   const ms = parseDuration(per) ?? 1000;
   if (ms === 1000) return language.text("limits.second");
   if (ms === 60_000) return language.text("limits.minute");
-  const gap = language.code === "zh" ? " " : "";
-  return gap + (ms % 1000 === 0 && ms < 120_000 ? language.text("time.s", { n: ms / 1000 }) : formatDuration(ms));
+  return language.text("list.perGap") + (ms % 1000 === 0 && ms < 120_000 ? language.text("time.s", { n: ms / 1000 }) : formatDuration(ms));
 }
 
 function beyond(rule, t, language) {
@@ -60,5 +59,5 @@ export function roleName(role, language) {
 }
 
 function join(items, language) {
-  return items.join(language.code === "zh" ? "、" : ", ");
+  return items.join(language.text("list.comma"));
 }

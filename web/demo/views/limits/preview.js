@@ -97,7 +97,7 @@ export class PreviewPanel {
     const { language } = this.#page;
     const notes = [];
     const newly = report.newly.share > 0 ? t("newly", { share: percent(report.newly.share, language) }) : "";
-    const join = (...texts) => texts.filter(Boolean).join(language.code === "zh" ? "" : " ");
+    const join = (...texts) => texts.filter(Boolean).join(language.text("list.sentence"));
     if (report.override) notes.push(["bad", join(t("override"), newly)]);
     else if (report.warnings.length > 0) notes.push(["warn", join(t("warning"), newly)]);
     else if (newly) notes.push(["warn", newly]);
