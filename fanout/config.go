@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"liveroom/fanout/store"
 	"liveroom/protocol"
 )
 
@@ -37,6 +38,10 @@ type Config struct {
 	GiftRetry time.Duration
 	// GiftBytes bounds the ledger; a gift beyond it is refused. Default 4 GiB.
 	GiftBytes int64
+	// GiftAge is how long a gift stays in the ledger. Default 30 days.
+	GiftAge time.Duration
+	// Danmaku says how long what was said is kept for who reads the journal, and how much of it: the oldest goes first. Default 7 days, 4 GiB.
+	Danmaku store.Danmaku
 	// LikesGather is how long likes of different rooms are gathered for one write. Default 100 ms.
 	LikesGather time.Duration
 	// StoreTimeout bounds each wait for JetStream. Default 2 seconds.
@@ -69,7 +74,7 @@ func (c Config) withDefaults() Config {
 		field *time.Duration
 		value time.Duration
 	}{
-		{&c.GiftRetry, 10 * time.Minute}, {&c.LikesGather, 100 * time.Millisecond}, {&c.StoreTimeout, 2 * time.Second},
+		{&c.GiftRetry, 10 * time.Minute}, {&c.GiftAge, 30 * 24 * time.Hour}, {&c.Danmaku.Age, 7 * 24 * time.Hour}, {&c.LikesGather, 100 * time.Millisecond}, {&c.StoreTimeout, 2 * time.Second},
 		{&c.AnnounceEvery, 2 * time.Second}, {&c.NodeTimeout, 6 * time.Second}, {&c.ProbeEvery, time.Second}, {&c.ProbeTimeout, 3 * time.Second},
 		{&c.SweepEvery, 10 * time.Second}, {&c.FollowEvery, time.Second}, {&c.GrowEvery, time.Minute},
 	} {
@@ -79,6 +84,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.GiftBytes == 0 {
 		c.GiftBytes = 4 << 30
+	}
+	if c.Danmaku.Bytes == 0 {
+		c.Danmaku.Bytes = 4 << 30
 	}
 	if c.PendingMessages == 0 {
 		c.PendingMessages = 8192
@@ -113,7 +121,7 @@ func (c Config) Validate() error {
 		fault("Credentials, TLS", "the embedded NATS server has no use for them")
 	}
 	for field, n := range map[string]int64{
-		"GiftBytes": c.GiftBytes, "GiftRetry": int64(c.GiftRetry), "LikesGather": int64(c.LikesGather), "StoreTimeout": int64(c.StoreTimeout), "AnnounceEvery": int64(c.AnnounceEvery),
+		"GiftBytes": c.GiftBytes, "GiftAge": int64(c.GiftAge), "Danmaku.Age": int64(c.Danmaku.Age), "Danmaku.Bytes": c.Danmaku.Bytes, "GiftRetry": int64(c.GiftRetry), "LikesGather": int64(c.LikesGather), "StoreTimeout": int64(c.StoreTimeout), "AnnounceEvery": int64(c.AnnounceEvery),
 		"ProbeEvery": int64(c.ProbeEvery), "SweepEvery": int64(c.SweepEvery), "FollowEvery": int64(c.FollowEvery), "GrowEvery": int64(c.GrowEvery),
 		"PendingMessages": int64(c.PendingMessages),
 	} {

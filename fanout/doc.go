@@ -41,6 +41,7 @@
 //	lr.room.==<node>.*        a node's messages to itself over the roads of rooms, see package link
 //	lr.rules                  sets of limits (stream liveroom_rules); lr.rulesnews tells that there is a new one
 //	lr.audit.<room>           what moderators did (stream liveroom_audit)
+//	lr.said.<room>            danmaku, re-published by liveroom_recent, for who reads on (stream liveroom_events, with lr.room.*.likes)
 //	lr.node.<node>.presence   who a node is and its rooms, every two seconds
 //	lr.node.<node>.whole      asks a node to announce all of its rooms
 //	lr.node.<node>.probe.*    a node's messages to itself, one subject per connection

@@ -50,7 +50,7 @@ func (f *Fabric) open(ctx context.Context, log *slog.Logger) (err error) {
 	cfg := f.cfg
 	f.Link, err = link.Open(ctx, link.Config{
 		NodeID: cfg.NodeID, URLs: cfg.URLs, Credentials: cfg.Credentials, TLS: cfg.TLS,
-		DataDir: cfg.DataDir, DiskMost: store.DiskMost(cfg.GiftBytes), MemoryMost: store.MemoryMost,
+		DataDir: cfg.DataDir, DiskMost: store.DiskMost(cfg.GiftBytes, cfg.Danmaku.Bytes), MemoryMost: store.MemoryMost,
 		StoreTimeout: cfg.StoreTimeout, ProbeTimeout: cfg.ProbeTimeout, FollowEvery: cfg.FollowEvery,
 		Metrics: link.NewMetrics(cfg.Metrics),
 	}, log)
@@ -58,7 +58,7 @@ func (f *Fabric) open(ctx context.Context, log *slog.Logger) (err error) {
 		return err
 	}
 	f.Store, err = store.Open(ctx, f.Link, store.Config{
-		NodeID: cfg.NodeID, DataDir: cfg.DataDir, GiftBytes: cfg.GiftBytes, GiftRetry: cfg.GiftRetry, LikesGather: cfg.LikesGather, StoreTimeout: cfg.StoreTimeout,
+		NodeID: cfg.NodeID, DataDir: cfg.DataDir, GiftBytes: cfg.GiftBytes, GiftAge: cfg.GiftAge, Danmaku: cfg.Danmaku, GiftRetry: cfg.GiftRetry, LikesGather: cfg.LikesGather, StoreTimeout: cfg.StoreTimeout,
 		MeasureEvery: cfg.ProbeEvery, GrowEvery: cfg.GrowEvery, Metrics: store.NewMetrics(cfg.Metrics),
 	})
 	if err != nil {

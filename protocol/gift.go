@@ -56,20 +56,31 @@ func AppendGift(dst []byte, g Gift) []byte {
 
 // AppendStoredGift appends the event as viewers see it, with mid, seq and prev.
 func AppendStoredGift(dst []byte, g StoredGift) []byte {
-	dst = append(dst, giftHead...)
-	dst = append(dst, `"mid":"g`...)
-	dst = strconv.AppendUint(dst, g.Seq, 10)
-	dst = append(dst, `","seq":`...)
-	dst = strconv.AppendUint(dst, g.Seq, 10)
-	dst = append(dst, `,"prev":`...)
-	dst = strconv.AppendUint(dst, g.Prev, 10)
-	dst = append(dst, ',')
-	return append(dst, bytes.TrimPrefix(g.Event, []byte(giftHead))...)
+	dst = append(appendNumber(dst, g.Seq), `,"prev":`...)
+	return appendGiven(strconv.AppendUint(dst, g.Prev, 10), g)
+}
+
+func appendNumber(dst []byte, seq uint64) []byte {
+	dst = append(append(dst, giftHead...), `"mid":"g`...)
+	dst = strconv.AppendUint(dst, seq, 10)
+	return strconv.AppendUint(append(dst, `","seq":`...), seq, 10)
+}
+
+func appendGiven(dst []byte, g StoredGift) []byte {
+	return append(append(dst, ','), bytes.TrimPrefix(g.Event, []byte(giftHead))...)
 }
 
 // AppendLedgerGift appends the event as the platform reads it in the ledger: what viewers see, and how it was paid.
 func AppendLedgerGift(dst []byte, g StoredGift) []byte {
-	dst = AppendStoredGift(dst, g)
+	return appendPaid(AppendStoredGift(dst, g), g)
+}
+
+// AppendLoggedGift is AppendLedgerGift for who reads all rooms at once, and does not know prev.
+func AppendLoggedGift(dst []byte, g StoredGift) []byte {
+	return appendPaid(appendGiven(appendNumber(dst, g.Seq), g), g)
+}
+
+func appendPaid(dst []byte, g StoredGift) []byte {
 	if g.Paid.Attempt == 0 {
 		return dst
 	}

@@ -23,6 +23,8 @@ type Ask struct {
 	Batch     int      `json:"batch,omitempty"`
 	MultiLast []string `json:"multi_last,omitempty"`
 	UpToSeq   uint64   `json:"up_to_seq,omitempty"`
+
+	Start *time.Time `json:"start_time,omitempty"` // instead of Seq
 }
 
 // Record is a stored message.
@@ -34,6 +36,26 @@ type Record struct {
 	Origin  uint64 // the sequence that it had before its stream was lost; 0: it is no restored one
 	Node    string // of a set of limits: where somebody decided it; "" when a node that did not say so wrote it
 	Paid    protocol.Payment
+
+	// Of a copy that another stream re-published: its sequence there, and that of the one before on its subject. Else 0.
+	Number, Before uint64
+}
+
+// beforeHeader is added to what a stream re-publishes.
+const beforeHeader = "Nats-Last-Sequence"
+
+// copied reads what the re-publishing stream said of a stored message. Who reads the stream adds its own sequence behind.
+func (r *Record) copied(h nats.Header) {
+	r.Number, _ = strconv.ParseUint(h.Get(jetstream.SequenceHeader), 10, 64) // absent: 0
+	r.Before, _ = strconv.ParseUint(h.Get(beforeHeader), 10, 64)
+}
+
+// newest is the last value of a header that several have added to.
+func newest(h nats.Header, key string) string {
+	if all := h.Values(key); len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return ""
 }
 
 // The headers that carry [Record.Origin] and [Record.Node].
@@ -170,13 +192,32 @@ var errNoSequence = errors.New("message without Nats-Sequence")
 
 // StoredRecord reads the headers that JetStream adds to what it returns and to what it re-publishes.
 func StoredRecord(data []byte, h nats.Header) (Record, error) {
-	seq, err := strconv.ParseUint(h.Get(jetstream.SequenceHeader), 10, 64)
+	seq, err := strconv.ParseUint(newest(h, jetstream.SequenceHeader), 10, 64)
 	if err != nil {
 		return Record{}, errNoSequence
 	}
 	// A message without a readable time is still the message.
-	t, _ := time.Parse(time.RFC3339Nano, h.Get(jetstream.TimeStampHeaer))
-	return Record{Subject: h.Get(jetstream.SubjectHeader), Seq: seq, Time: t, Data: data, Origin: originOf(h), Node: h.Get(nodeHeader), Paid: paymentOf(h)}, nil
+	t, _ := time.Parse(time.RFC3339Nano, newest(h, jetstream.TimeStampHeaer))
+	r := Record{Subject: newest(h, jetstream.SubjectHeader), Seq: seq, Time: t, Data: data, Origin: originOf(h), Node: h.Get(nodeHeader), Paid: paymentOf(h)}
+	if len(h.Values(jetstream.SequenceHeader)) > 1 {
+		r.copied(h)
+	}
+	return r, nil
+}
+
+// ReadSure is [Link.Read] that says nothing only when there is nothing. A replica may lag behind the leader, whose word counts for
+// that.
+func (l *Link) ReadSure(ctx context.Context, stream string, req Ask) ([]Record, error) {
+	got, err := l.Read(ctx, stream, req)
+	if err != nil || len(got) > 0 {
+		return got, err
+	}
+	req.Batch = 0
+	next, ok, err := l.LeaderGet(ctx, stream, req)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return []Record{next}, nil
 }
 
 // StreamInfo is the leader's word. Its TimeStamp is the leader's clock, by which ages of what it stored are told: this node's may be
@@ -226,6 +267,7 @@ func (l *Link) LeaderGet(ctx context.Context, stream string, req Ask) (Record, b
 				return Record{}, false, fmt.Errorf("read %s: %w", stream, err)
 			}
 			r.Origin, r.Node, r.Paid = originOf(header), header.Get(nodeHeader), paymentOf(header)
+			r.copied(header)
 		}
 		return r, true, nil
 	case got.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:

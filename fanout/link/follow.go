@@ -215,23 +215,14 @@ func (r *Reader) Read(ctx context.Context) error {
 // readBatch is how many messages one read brings.
 const readBatch = 256
 
-// readOn takes the next messages, at least one, or finds that there are no more. A replica may lag behind the leader, and
-// says "nothing" then; only the leader's word counts for that.
+// readOn takes the next messages, at least one, or finds that there are no more.
 func (r *Reader) readOn(ctx context.Context, last uint64) error {
-	got, err := r.Link.Read(ctx, r.Stream, Ask{Seq: r.known + 1, Next: r.Subject, Batch: readBatch})
+	got, err := r.Link.ReadSure(ctx, r.Stream, Ask{Seq: r.known + 1, Next: r.Subject, Batch: readBatch})
 	if err != nil {
 		return err
 	}
 	if len(got) == 0 {
-		next, ok, err := r.Link.LeaderGet(ctx, r.Stream, Ask{Seq: r.known + 1, Next: r.Subject})
-		if err != nil {
-			return err
-		}
-		if !ok {
-			r.known = last
-			return nil
-		}
-		got = append(got, next)
+		r.known = last
 	}
 	for _, m := range got {
 		r.Take(m)

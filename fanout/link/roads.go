@@ -298,7 +298,7 @@ func (a *roads) try(ctx context.Context, r *road) {
 func (a *roads) ask(ctx context.Context, r *road) error {
 	m := &nats.Msg{Subject: r.try}
 	if r.proof == byAnswer {
-		m.Header = nats.Header{nats.ExpectedStreamHdr: {"none"}}
+		m = unstored(r.try, nil)
 	}
 	_, err := a.link.Store.RequestMsgWithContext(ctx, m)
 	if errors.Is(err, nats.ErrNoResponders) { // it was let through
@@ -332,7 +332,7 @@ func (a *roads) echo(ctx context.Context, r *road) error {
 	if r.proof == byEcho {
 		body = a.event(0)
 	}
-	if err := a.link.Live.Publish(r.try, body); err != nil {
+	if err := a.link.Live.PublishMsg(unstored(r.try, body)); err != nil {
 		return err
 	}
 	_, err = sub.NextMsgWithContext(ctx)
@@ -345,6 +345,11 @@ type probing struct {
 	Event string `json:"ev"`
 	Node  string `json:"node"`
 	N     uint64 `json:"n"`
+}
+
+// unstored is a message that no stream takes which listens to the subject.
+func unstored(subject string, body []byte) *nats.Msg {
+	return &nats.Msg{Subject: subject, Data: body, Header: nats.Header{nats.ExpectedStreamHdr: {"none"}}}
 }
 
 func (a *roads) event(n uint64) []byte {
@@ -363,7 +368,7 @@ func (a *roads) probe(now time.Time, delivers bool) {
 		if delivers && silence > a.link.cfg.ProbeTimeout && !r.shut.Load() {
 			a.shut(r, r.class)
 		}
-		_ = a.link.Live.Publish(r.try, a.event(r.tried.Add(1))) // not connected: counted as silence
+		_ = a.link.Live.PublishMsg(unstored(r.try, a.event(r.tried.Add(1)))) // not connected: counted as silence
 	}
 }
 

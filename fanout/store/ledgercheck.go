@@ -124,7 +124,7 @@ func (g *Ledger) check(ctx context.Context, was marked, known bool) error {
 // tooYoung reports whether gifts are gone from the ledger's beginning that have not aged out.
 func (g *Ledger) tooYoung(was marked, s jetstream.StreamState) bool {
 	return slices.ContainsFunc(was.Days, func(d day) bool {
-		return time.Since(time.Unix(d.At, 0)) < giftAge && s.FirstSeq > d.Seq+1 && was.Last[link.GiftStream] > d.Seq
+		return time.Since(time.Unix(d.At, 0)) < g.cfg.GiftAge && s.FirstSeq > d.Seq+1 && was.Last[link.GiftStream] > d.Seq
 	})
 }
 

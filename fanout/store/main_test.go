@@ -28,7 +28,7 @@ func testContext(t testing.TB) context.Context {
 func alone(t testing.TB, dir string) *link.Link {
 	t.Helper()
 	l, err := link.Open(testContext(t), link.Config{
-		NodeID: "n1", DataDir: dir, DiskMost: 2 * DiskMost(4<<30), MemoryMost: 2 * MemoryMost, // trials come on top
+		NodeID: "n1", DataDir: dir, DiskMost: 2 * DiskMost(4<<30, 4<<30), MemoryMost: 2 * MemoryMost, // trials come on top
 		StoreTimeout: 2 * time.Second, ProbeTimeout: wait, FollowEvery: time.Second, Metrics: link.NewMetrics(nil),
 	}, slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err == nil {
@@ -61,7 +61,7 @@ func (*told) SweepSoon()                            {}
 func open(t testing.TB, l *link.Link, dir, id string) (s *Store, rooms *told, stop func()) {
 	t.Helper()
 	s, err := Open(testContext(t), l, Config{
-		NodeID: id, DataDir: dir, GiftBytes: 4 << 30, GiftRetry: 10 * time.Minute, LikesGather: 5 * time.Millisecond, StoreTimeout: 2 * time.Second,
+		NodeID: id, DataDir: dir, GiftBytes: 4 << 30, GiftAge: 30 * 24 * time.Hour, Danmaku: Danmaku{Age: time.Hour, Bytes: 64 << 20}, GiftRetry: 10 * time.Minute, LikesGather: 5 * time.Millisecond, StoreTimeout: 2 * time.Second,
 		MeasureEvery: time.Second, GrowEvery: time.Minute, Metrics: NewMetrics(nil),
 	})
 	if err != nil {

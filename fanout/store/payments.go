@@ -126,7 +126,7 @@ const agedMargin = 24 * time.Hour
 // window and on nobody's clock: the end is a message among the gifts, on whose absence the store makes each gift of the attempt
 // depend, and what lies before it is read. Whoever asks again, on any node, gets the same answer.
 func (p *Payments) EndAttempt(ctx context.Context, room string, attempt, from uint64, age time.Duration) (seq uint64, err error) {
-	if age > giftAge-agedMargin {
+	if age > p.cfg.GiftAge-agedMargin {
 		return 0, errAged
 	}
 	// Not on condition that there is none: of several ends each says the same, since the first keeps all gifts out, and a condition

@@ -34,7 +34,9 @@ type Config struct {
 	NodeID    string
 	DataDir   string        // of the marks; empty: none are kept
 	GiftBytes int64         // of the ledger; a gift beyond it is refused
+	GiftAge   time.Duration // a gift leaves the ledger
 	GiftRetry time.Duration // how long a gift's id is remembered
+	Danmaku   Danmaku
 
 	LikesGather  time.Duration // likes of different rooms are gathered for one write
 	StoreTimeout time.Duration
@@ -192,6 +194,7 @@ type Store struct {
 	Secrets  *Secrets
 	Audit    *AuditLog
 	Recent   *RecentLog
+	Journal  *Journal
 
 	replicas   atomic.Int64         // of the streams, 0 before they are open
 	made       map[string]time.Time // when each stream was made; owned by Open, then by the loop of care
@@ -206,7 +209,7 @@ func Open(ctx context.Context, l *link.Link, cfg Config) (s *Store, err error) {
 	s = &Store{
 		core: c, Gifts: gifts, Payments: &Payments{gifts}, Likes: &LikeTotals{core: c, book: newLikeBook()}, Settings: &RoomSettings{core: c}, Rules: &Rules{core: c},
 		Revoked: &Revocations{core: c, at: map[string]time.Time{}}, Secrets: &Secrets{core: c, known: map[string]string{}},
-		Audit: &AuditLog{c}, Recent: &RecentLog{c}, made: map[string]time.Time{},
+		Audit: &AuditLog{c}, Recent: &RecentLog{c}, Journal: &Journal{c}, made: map[string]time.Time{},
 	}
 	var known bool
 	if c.marks, known, err = openMarks(cfg.DataDir, c.log); err != nil {

@@ -35,9 +35,15 @@ const (
 	revokedBytes  = 64 << 20
 )
 
+// Danmaku says how much is kept of what was said.
+type Danmaku struct {
+	Off   bool // nothing new
+	Age   time.Duration
+	Bytes int64
+}
+
 // How long what is stored stays, and how much of it.
 const (
-	giftAge       = 30 * 24 * time.Hour
 	recentAge     = 5 * time.Minute
 	recentPerRoom = 200
 	likesAge      = 30 * 24 * time.Hour // a room's total, after its last like
@@ -49,9 +55,9 @@ const (
 	nodesAge      = 7 * 24 * time.Hour
 )
 
-// DiskMost is what the streams on disk may hold, with a ledger of these bytes.
-func DiskMost(giftBytes int64) int64 {
-	return giftBytes + likesBytes + likeLogBytes + settingsBytes + nodesBytes + clusterBytes + rulesBytes + auditBytes + revokedBytes + intentBytes
+// DiskMost is what the streams on disk may hold, with a ledger and with danmaku of these bytes.
+func DiskMost(giftBytes, danmakuBytes int64) int64 {
+	return giftBytes + danmakuBytes + likesBytes + likeLogBytes + settingsBytes + nodesBytes + clusterBytes + rulesBytes + auditBytes + revokedBytes + intentBytes
 }
 
 // MemoryMost is of those in memory.
@@ -63,9 +69,14 @@ type buckets struct{ settings, nodes, cluster, revoked jetstream.KeyValue }
 // streamConfigs describes all streams. The first decides how many replicas there can be, see openStreams.
 func (s *Store) streamConfigs() []jetstream.StreamConfig {
 	// Written behind: R1 only, and only where the server would otherwise sync each write (see doc.go).
-	likesMode := jetstream.DefaultPersistMode
+	behind := jetstream.DefaultPersistMode
 	if s.link.Embedded() {
-		likesMode = jetstream.AsyncPersistMode
+		behind = jetstream.AsyncPersistMode
+	}
+	danmaku := link.AnyRoomSubject("*", protocol.ClassDanmaku.String())
+	var said *jetstream.RePublish // two streams can't listen to one subject
+	if !s.cfg.Danmaku.Off {
+		said = &jetstream.RePublish{Source: danmaku, Destination: link.SaidPrefix + "{{wildcard(1)}}"}
 	}
 	settings := bucket(link.SettingsBucket, settingsAge, settingsBytes)
 	settings.RePublish = &jetstream.RePublish{Source: link.BucketPrefix(link.SettingsBucket) + "*", Destination: link.AnyRoomSubject("{{wildcard(1)}}", link.KindSettings)}
@@ -86,26 +97,33 @@ func (s *Store) streamConfigs() []jetstream.StreamConfig {
 		},
 		{
 			Name: link.GiftStream, Subjects: []string{link.GiftPrefix + "*"}, Storage: jetstream.FileStorage,
-			Discard: jetstream.DiscardNew, MaxBytes: s.cfg.GiftBytes, MaxAge: giftAge, Duplicates: s.cfg.GiftRetry,
+			Discard: jetstream.DiscardNew, MaxBytes: s.cfg.GiftBytes, MaxAge: s.cfg.GiftAge, Duplicates: s.cfg.GiftRetry,
 			RePublish:   &jetstream.RePublish{Source: link.GiftPrefix + "*", Destination: link.AnyRoomSubject("{{wildcard(1)}}", link.KindGift)},
 			AllowDirect: true, DenyDelete: true, FirstSeq: s.here.gift.next(giftGap),
 		},
 		{
 			// Replicated like the rest, though in memory: else the death of one server takes the recent danmaku of all rooms
 			// with it, and their reading until it is back.
-			Name: link.RecentStream, Subjects: []string{link.AnyRoomSubject("*", protocol.ClassDanmaku.String())}, Storage: jetstream.MemoryStorage,
+			Name: link.RecentStream, Subjects: []string{danmaku}, Storage: jetstream.MemoryStorage,
 			MaxBytes: recentBytes, MaxAge: recentAge, MaxMsgsPerSubject: recentPerRoom,
-			Duplicates: time.Minute, AllowDirect: true,
+			Duplicates: time.Minute, AllowDirect: true, RePublish: said,
+		},
+		{
+			Name: link.EventsStream, Subjects: []string{link.SaidPrefix + "*", link.AnyRoomSubject("*", link.KindLikes)}, Storage: jetstream.FileStorage,
+			MaxBytes: s.cfg.Danmaku.Bytes, MaxAge: s.cfg.Danmaku.Age, Duplicates: time.Second, AllowDirect: true, PersistMode: behind,
+			Compression:      jetstream.S2Compression,
+			SubjectTransform: &jetstream.SubjectTransformConfig{Source: link.AnyRoomSubject("*", link.KindLikes), Destination: link.SaidPrefix + "{{wildcard(1)}}"},
 		},
 		{
 			Name: link.LikesStream, Subjects: []string{link.LikesPrefix + "*"}, Storage: jetstream.FileStorage,
 			AllowMsgCounter: true, MaxMsgsPerSubject: 1, MaxBytes: likesBytes, MaxAge: likesAge, Duplicates: likeWindow,
-			AllowDirect: true, PersistMode: likesMode,
+			AllowDirect: true, PersistMode: behind,
 		},
 		intents(), settings, nodes, bucket(link.ClusterBucket, 0, clusterBytes), revoked,
 		{
 			Name: link.AuditStream, Subjects: []string{link.AuditPrefix + "*"}, Storage: jetstream.FileStorage,
 			MaxMsgsPerSubject: auditPerRoom, MaxBytes: auditBytes, MaxAge: auditAge, AllowDirect: true, DenyDelete: true,
+			FirstSeq: nodes.FirstSeq, // numbers are ids
 		},
 	}
 	if s.link.Embedded() {

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"liveroom/internal/admit"
+	"liveroom/internal/journal"
 	"liveroom/internal/recent"
 	"liveroom/internal/rulebook"
 	"liveroom/internal/token"
@@ -38,6 +39,7 @@ type Tokens interface {
 type Config struct {
 	Hub        *room.Hub
 	Ledger     Ledger
+	Journal    journal.Journal
 	Audit      Audit
 	Revoker    Revoker
 	Tokens     Tokens
@@ -52,6 +54,7 @@ type Config struct {
 	Recent     func() recent.Traffic                 // what this node's limits decided lately
 	Networks   Networks                              // the buckets of addresses that sockets come from
 	Nodes      Nodes                                 // the others; nil: there are none
+	Ending     context.Context                       // ends when answers that wait are to end; nil: never
 	Log        *slog.Logger                          // nil: nothing is logged
 	Metrics    prometheus.Registerer                 // nil: nobody sees how long calls take
 }
@@ -65,6 +68,7 @@ type API struct {
 	seconds *prometheus.HistogramVec // fixed after construction; by route and class of code
 	listing listing
 	keys    *limit.Table[string] // by the token's user
+	readers chan struct{}        // a place for each who waits for events
 }
 
 // maxCallers bounds the tokens' users that are remembered at a time; each is forgotten once its buckets are full again.
@@ -78,7 +82,10 @@ func New(c Config) *API {
 	if c.Create == nil {
 		c.Create = func(netip.Addr) *protocol.Error { return nil }
 	}
-	a := &API{cfg: c, listing: listing{turn: make(chan struct{}, 1)}, keys: limit.NewTable[string](limit.ScopeKey, maxCallers)}
+	if c.Ending == nil {
+		c.Ending = context.Background()
+	}
+	a := &API{cfg: c, readers: make(chan struct{}, maxReaders), listing: listing{turn: make(chan struct{}, 1)}, keys: limit.NewTable[string](limit.ScopeKey, maxCallers)}
 	a.seconds = a.measure(c.Metrics)
 	return a
 }

@@ -70,6 +70,9 @@ type permission func(c caller, room string) bool
 func speaks(c caller, room string) bool    { return c.known && c.Speaks() && c.Allows(room) }
 func moderates(c caller, room string) bool { return c.known && c.Moderates(room) }
 
+// hears is for what services hear of the rooms that their token is for; the call looks at these.
+func hears(c caller, _ string) bool { return c.known && c.Speaks() }
+
 // administers is for what changes the whole cluster.
 func administers(c caller, _ string) bool { return c.known && c.Administers() }
 

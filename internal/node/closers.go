@@ -121,6 +121,15 @@ func (n *Node) leave(ctx context.Context) error {
 	return err
 }
 
+// ending ends when the main listener or the operators' begins to, and with it the answers that wait for something to come.
+func (n *Node) ending() context.Context {
+	ctx, end := context.WithCancel(context.Background())
+	n.viewers.RegisterOnShutdown(end)
+	n.operators.RegisterOnShutdown(end)
+	n.closers.add("end answers that wait", 0, func(context.Context) error { end(); return nil })
+	return ctx
+}
+
 // endRequests closes the main listener and lets the requests under way end. What is still there after closeTimeout, such as
 // a connection on which nothing was ever asked, is cut: that is the client's fault and no failure of the drain.
 func (n *Node) endRequests(ctx context.Context) {

@@ -10,7 +10,7 @@
 //
 // Files: node.go (the parts, in the order they are made), closers.go (the end), ports.go and doors.go (listeners, servers, what
 // comes in by them), certificate.go, hello.go (who a socket is of), tokens.go (signing, verifying, revoking), nodes.go and
-// inside.go (the fabric between nodes), questions.go (what nodes ask each other), adapters.go (rooms, API and limits to the fabric),
+// inside.go (the fabric between nodes), questions.go (what nodes ask each other), adapters.go and journal.go (rooms, API and limits to the fabric),
 // quotas.go (limits over nodes), rulesource.go (where limits come from), changes.go (what is said to a change of them, before and
 // after), observers.go (who looks on at the gate), gifts.go (who pays for gifts), readiness.go,
 // memory.go, doctor.go (what a node needs, examined).

@@ -16,13 +16,19 @@ import (
 	"liveroom/fanout"
 	"liveroom/fanout/link"
 	"liveroom/fanout/presence"
+	"liveroom/fanout/store"
 	"liveroom/internal/config"
 	"liveroom/protocol"
 )
 
 // joinNodes opens the fabric between nodes.
 func (n *Node) joinNodes(ctx context.Context, reg prometheus.Registerer) (err error) {
-	cfg := fanout.Config{NodeID: n.cfg.NodeID, DataDir: n.cfg.DataDir, Metrics: reg}
+	kept := n.cfg.Events
+	cfg := fanout.Config{
+		NodeID: n.cfg.NodeID, DataDir: n.cfg.DataDir, Metrics: reg,
+		GiftAge: kept.GiftAge, GiftBytes: int64(kept.GiftSize) << 20,
+		Danmaku: store.Danmaku{Off: kept.Danmaku == config.DanmakuOff, Age: kept.DanmakuAge, Bytes: int64(kept.DanmakuSize) << 20},
+	}
 	if n.cfg.Embedded() {
 		if n.fabric, err = fanout.Open(ctx, cfg, n.log); err != nil {
 			return config.Fault{Path: "data_dir", Allowed: "a directory that the embedded NATS server can use", Received: err.Error()}

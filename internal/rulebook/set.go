@@ -54,6 +54,17 @@ type payload struct {
 
 const format = 1
 
+// Told is a stored set without its rules, as others hear of it; an error when it can't be read.
+func Told(r Record) ([]byte, error) {
+	var p payload
+	if err := json.Unmarshal(r.Payload, &p); err != nil {
+		return nil, fmt.Errorf("limits version %d: %w", r.Version, err)
+	}
+	return json.Marshal(Set{
+		Version: r.Version, Kind: p.Kind, Author: p.Author, Note: p.Note, Override: p.Override, Restores: p.Restores, Time: r.Time, Node: r.Node,
+	})
+}
+
 func (s *Set) encode() ([]byte, error) {
 	rules, err := json.Marshal(s.Rules)
 	if err != nil {

@@ -23,6 +23,9 @@ type Identity struct {
 	ID      string    // jti, else a digest of the token; "" before it is signed
 }
 
+// Everywhere reports whether the token is good for every room.
+func (i Identity) Everywhere() bool { return i.Allows(AllRooms) }
+
 // Allows reports whether the token is good for room.
 func (i Identity) Allows(room string) bool {
 	return len(i.Rooms) == 0 || slices.Contains(i.Rooms, AllRooms) || slices.Contains(i.Rooms, room)
@@ -44,5 +47,5 @@ func (i Identity) Moderates(room string) bool {
 
 // Administers reports whether the bearer decides over the whole cluster: an admin whose token names no rooms, or all.
 func (i Identity) Administers() bool {
-	return i.Role == protocol.RoleAdmin && i.Allows(AllRooms)
+	return i.Role == protocol.RoleAdmin && i.Everywhere()
 }

@@ -1,0 +1,101 @@
+package node
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"liveroom/fanout/link"
+	"liveroom/fanout/store"
+	"liveroom/internal/journal"
+	"liveroom/internal/rulebook"
+	"liveroom/protocol"
+)
+
+// logs lets the journal read the fabric's streams.
+type logs struct{ *store.Journal }
+
+var _ journal.Store = logs{}
+
+// streams says where the journal's logs are, on which subjects, and how a record of each is told.
+var streams = [journal.NumLogs]struct {
+	name, all string
+	of        func(room string) string // the subject of a room; nil: it is not looked for
+	tell      func(*journal.Record, link.Record)
+}{
+	journal.Acts:   {link.AuditStream, link.AuditPrefix + "*", nil, tellAct},
+	journal.Limits: {link.RulesStream, link.RulesSubject, nil, tellLimits},
+	journal.Gifts:  {link.GiftStream, link.GiftPrefix + "*", func(room string) string { return link.GiftPrefix + protocol.Token(room) }, tellGift},
+	journal.Said:   {link.EventsStream, link.SaidPrefix + "*", func(room string) string { return link.SaidPrefix + protocol.Token(room) }, tellSaid},
+}
+
+// State implements [journal.Store].
+func (s logs) State(ctx context.Context, l journal.Log) (journal.State, error) {
+	name, info, err := s.Journal.State(ctx, streams[l].name)
+	if err != nil {
+		return journal.State{}, err
+	}
+	is := info.State
+	return journal.State{Name: name, First: is.FirstSeq, Last: is.LastSeq, Time: is.LastTime, Asked: info.TimeStamp}, nil
+}
+
+// Records implements [journal.Store].
+func (s logs) Records(ctx context.Context, l journal.Log, q journal.Query) ([]journal.Record, error) {
+	from := streams[l]
+	ask := link.Ask{Seq: max(q.From, 1), Next: from.all, Batch: q.Most}
+	if q.Room != "" && from.of != nil {
+		ask.Next = from.of(q.Room)
+	}
+	if !q.Since.IsZero() {
+		ask.Seq, ask.Start = 0, &q.Since
+	}
+	kept, err := s.Journal.Records(ctx, from.name, ask)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]journal.Record, len(kept))
+	for i, k := range kept {
+		r := journal.Record{Seq: k.Seq, Time: k.Time, Number: k.Number, Before: k.Before}
+		from.tell(&r, k)
+		out[i] = r
+	}
+	return out, nil
+}
+
+// roomOf is the room of a subject; false of one that names none, as what the server keeps for itself.
+func roomOf(subject, prefix string) (room string, ok bool) {
+	room = link.RoomOf(strings.TrimPrefix(subject, prefix))
+	return room, protocol.CheckRoom("room", room) == nil
+}
+
+func tellAct(r *journal.Record, k link.Record) {
+	if room, ok := roomOf(k.Subject, link.AuditPrefix); ok {
+		r.Kind, r.Room, r.Event = journal.Moderation, room, k.Data
+	}
+}
+
+func tellLimits(r *journal.Record, k link.Record) {
+	event, err := rulebook.Told(rulebook.Record{Version: k.Seq, Payload: k.Data, Time: k.Time, Node: k.Node})
+	if err == nil { // what a later version writes may be another thing
+		r.Kind, r.Event = journal.LimitSet, event
+	}
+}
+
+func tellGift(r *journal.Record, k link.Record) {
+	if room, ok := roomOf(k.Subject, link.GiftPrefix); ok {
+		r.Kind, r.Room = journal.Gift, room
+		r.Event = protocol.AppendLoggedGift(nil, protocol.StoredGift{Seq: k.Seq, Event: k.Data, Time: k.Time, Paid: k.Paid})
+	}
+}
+
+// tellSaid tells danmaku, and like totals, which are decimals.
+func tellSaid(r *journal.Record, k link.Record) {
+	room, ok := roomOf(k.Subject, link.SaidPrefix)
+	if !ok {
+		return
+	}
+	r.Kind, r.Room, r.Event = journal.Danmaku, room, k.Data
+	if total, err := strconv.ParseInt(string(k.Data), 10, 64); err == nil {
+		r.Kind, r.Event = journal.Likes, protocol.AppendLike(nil, 0, total)
+	}
+}

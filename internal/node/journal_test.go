@@ -1,0 +1,114 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"liveroom/fanout"
+	"liveroom/fanout/store"
+	"liveroom/internal/journal"
+	"liveroom/protocol"
+)
+
+type nobody struct{}
+
+func (nobody) Message(protocol.Class, []byte) {}
+func (nobody) Gift(protocol.StoredGift)       {}
+func (nobody) Likes(int64)                    {}
+func (nobody) Settings([]byte, uint64)        {}
+
+// What nodes publish and store is in the journal as it was, once, and nothing that they say to themselves is.
+func TestTheJournalHasWhatWasAdmitted(t *testing.T) {
+	for _, off := range []bool{false, true} {
+		t.Run(fmt.Sprint("off ", off), func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			f, err := fanout.Open(ctx, fanout.Config{NodeID: "n1", DataDir: t.TempDir(), Danmaku: store.Danmaku{Off: off}, ProbeEvery: 20 * time.Millisecond, ProbeTimeout: time.Minute}, slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := f.Close(context.WithoutCancel(ctx)); err != nil {
+					t.Error(err)
+				}
+			}()
+			sub, err := f.Feeds.Subscribe(ctx, "a.b", nobody{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer sub.Close()
+			danmaku := protocol.AppendDanmaku(nil, protocol.Danmaku{MID: "m1", User: protocol.User{ID: "ann"}, Text: "hi", TS: 1})
+			for range 3 {
+				if err := f.Feeds.Publish(protocol.ClassDanmaku, "demo", danmaku); err != nil {
+					t.Fatal(err)
+				}
+			}
+			gift := protocol.AppendGift(nil, protocol.Gift{User: protocol.User{ID: "ann"}, Gift: "rose", Count: 1, Combo: 1})
+			receipt, err := f.Store.Gifts.StoreGift(ctx, "demo", "ann", "1", gift)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Store.Audit.Audit(ctx, "demo", []byte(`{"action":"mute"}`)); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Store.Audit.Audit(ctx, watchedLimits, []byte(`{}`)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.Store.Rules.PublishRules(ctx, []byte(`{"format":1,"kind":"publish","author":"op","rules":[]}`), 0); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Store.Likes.AddLikes("demo", 7); err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]string{
+				"danmaku demo": string(danmaku), "gift demo": fmt.Sprintf(`{"ev":"gift","mid":"g%d","seq":%[1]d,"user"`, receipt.Seq), "moderation demo": `{"action":"mute"}`,
+				"limits ": `"author":"op"`, "likes demo": `{"ev":"like","delta":0,"total":7}`,
+			}
+			if off {
+				delete(want, "danmaku demo")
+			}
+			got := map[string]int{}
+			missing := func() bool {
+				for key := range want {
+					if got[key] == 0 || key == "danmaku demo" && got[key] < 3 {
+						return true
+					}
+				}
+				return false
+			}
+			j := journal.Journal{Store: logs{f.Store.Journal}}
+			for at := (journal.Cursor{}); missing(); {
+				page, err := j.Wait(ctx, at, journal.Filter{}, 2)
+				if err != nil || ctx.Err() != nil {
+					t.Fatal("got", got, err, ctx.Err())
+				}
+				for _, e := range page.Entries {
+					key := string(e.Kind) + " " + e.Room
+					if part := want[key]; part == "" || !strings.Contains(string(e.Event), part) {
+						t.Errorf("%s %s: %s", e.ID, key, e.Event)
+					}
+					got[key]++
+				}
+				at = page.Next
+			}
+			// A room is found by itself as well, and nothing is told twice.
+			page, err := j.Read(ctx, journal.Cursor{}, journal.Filter{Rooms: []string{"demo"}, Kinds: []journal.Kind{journal.Danmaku, journal.Gift}}, 10)
+			if n := len(page.Entries); err != nil || off && n != 1 || !off && n != 4 {
+				t.Errorf("of the room: %d entries, %v", n, err)
+			}
+			page, err = j.Read(ctx, journal.Cursor{}, journal.Filter{Rooms: []string{"a.b"}}, 10)
+			if err != nil || len(page.Entries) != 0 {
+				t.Errorf("of another room: %v, %v", page.Entries, err)
+			}
+			for key := range want {
+				if n := got[key]; n != 1 && key != "danmaku demo" || n > 3 {
+					t.Errorf("%s: %d times", key, n)
+				}
+			}
+		})
+	}
+}
