@@ -32,6 +32,7 @@ for platform in ${PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 w
   "$work/here" version -sbom "$work/$name/liveserver$exe" >"$out/$name.cdx.json"
   cp -R LICENSE README.md README.zh-CN.md CHANGELOG.md docs deploy "$work/$name/"
   rm -rf "$work/$name/deploy/release" "$work/$name"/deploy/*.go
+  find "$work/$name" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} + # nfpm keeps the times of files
   pack "$name.tar.gz" "$name"
   if [ "$os" = linux ]; then
     VERSION=$version ARCH=$arch ROOT=$work/$name go tool -C deploy/release nfpm package -f nfpm.yaml -p deb -t "$out/"
