@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/text/language"
 
-	"liveroom/words"
+	"liveroom/internal/words"
 )
 
 // Lang is a language the server speaks: a place in [words.Languages].

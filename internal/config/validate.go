@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"liveroom/internal/hook"
+	"liveroom/internal/words"
 	"liveroom/protocol"
-	"liveroom/words"
 )
 
 // MinSecretBytes is the shortest secret that is accepted. RFC 7518, section 3.2 asks for 32 bytes; the server warns

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"sync"
 
-	"liveroom/words"
+	"liveroom/internal/words"
 )
 
 // file is one embedded file, ready to be sent.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"liveroom/internal/words"
 	"liveroom/web"
-	"liveroom/words"
 )
 
 func pages(t *testing.T) *http.ServeMux {

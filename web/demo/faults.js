@@ -1,5 +1,5 @@
 // Says so when a script of the page breaks, so that nobody takes it for a server that does not answer. Plain old
-// JavaScript, before any module: it must run where they do not. The server puts in the sections "faults" of words/*.json.
+// JavaScript, before any module: it must run where they do not. The server puts in the sections "faults" of internal/words/*.json.
 (function () {
   var said = false;
   function words() {

@@ -2,7 +2,7 @@
 
 import { readFileSync, readdirSync } from "node:fs";
 
-const folder = new URL("../../words/", import.meta.url);
+const folder = new URL("../../internal/words/", import.meta.url);
 
 export const tables = Object.fromEntries(readdirSync(folder).filter((f) => f.endsWith(".json")).map((f) => {
   const { page, admin } = JSON.parse(readFileSync(new URL(f, folder), "utf8"));
