@@ -1,6 +1,8 @@
 package conn
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,6 +23,12 @@ func TestMetricsFollowTheConventions(t *testing.T) {
 	ws, s := n.join(t)
 	s.Deliver(tickOf(3, 1, 9))
 	receive(t, ws)
+	got := map[protocol.Class]int{protocol.ClassControl: 1, protocol.ClassDanmaku: 3, protocol.ClassGift: 1, protocol.ClassLike: 1}
+	var deliveries []string // every class is there at zero
+	for c := range protocol.NumClasses {
+		deliveries = append(deliveries, fmt.Sprintf(`liveroom_deliveries_total{class=%q} %d`, c.Kind().Name, got[c]))
+	}
+	slices.Sort(deliveries)
 	want := `
 # HELP liveroom_closes_total Ended sessions by close code; 1006 stands for those without a close frame.
 # TYPE liveroom_closes_total counter
@@ -43,10 +51,7 @@ liveroom_closes_total{code="4404"} 0
 liveroom_closes_total{code="other"} 0
 # HELP liveroom_deliveries_total Messages handed to viewers' sockets.
 # TYPE liveroom_deliveries_total counter
-liveroom_deliveries_total{class="control"} 1
-liveroom_deliveries_total{class="danmaku"} 3
-liveroom_deliveries_total{class="gift"} 1
-liveroom_deliveries_total{class="like"} 1
+` + strings.Join(deliveries, "\n") + `
 # HELP liveroom_frames_total Data frames handed to viewers' sockets.
 # TYPE liveroom_frames_total counter
 liveroom_frames_total 2

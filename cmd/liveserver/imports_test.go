@@ -16,7 +16,7 @@ var edges = map[string]struct {
 	allowed []string
 	reason  string
 }{
-	"liveroom/internal/words":          {nil, "words are files, and what is said in them knows nothing of who says it"},
+	"liveroom/internal/words": {nil, "words are files, and what is said in them knows nothing of who says it"},
 	"liveroom/protocol":       {[]string{"liveroom/internal/words"}, "protocol knows the words alone: the vocabulary must be usable by every package, and by a client, without the server"},
 	"liveroom/limit":          {nil, "limit is a leaf: it is a library of its own, and knows nothing of rooms"},
 	"liveroom/limit/cluster":  {[]string{"liveroom/limit"}, "who may spend what of a shared quota is decided behind the engine's interface, which knows nothing of it"},

