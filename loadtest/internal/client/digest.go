@@ -86,17 +86,39 @@ func (d *digest) event(e *event) {
 	}
 }
 
-// digestSlots is how many different frames a reader remembers: enough for viewers that lag by a second of ticks.
-const digestSlots = 64
+// What a reader remembers: viewers that lag by a second of ticks read 40 frames in turns, and reading one anew costs as much as
+// handing it to ten viewers, so that two of them must not drive each other out.
+const (
+	digestSets = 64
+	digestWays = 8
+)
 
 // digests remembers the frames a reader met last. A room's frame is the same bytes for all its viewers, so that all but
 // the first cost one comparison of memory.
 type digests struct {
-	slots    [digestSlots]digest
+	sets     [digestSets]digestSet
 	single   digest // of the frame that is for one session alone
 	in       bytes.Reader
 	inflater io.Reader
 	plain    bytes.Buffer
+}
+
+// digestSet holds frames of one hash; the one that came first goes first.
+type digestSet struct {
+	ways [digestWays]digest
+	next int
+}
+
+// find returns what is remembered of a frame, or the place for it (false).
+func (s *digestSet) find(raw []byte, deflated bool, t *Trial) (*digest, bool) {
+	for i := range s.ways {
+		if d := &s.ways[i]; d.trial == t && d.deflated == deflated && bytes.Equal(d.raw, raw) {
+			return d, true
+		}
+	}
+	d := &s.ways[s.next]
+	s.next = (s.next + 1) % digestWays
+	return d, false
 }
 
 var (
@@ -108,7 +130,8 @@ var (
 func (c *digests) of(raw []byte, deflated bool, t *Trial) *digest {
 	d := &c.single
 	if deflated || !bytes.HasPrefix(raw, ackHead) && !bytes.HasPrefix(raw, welcomeHead) {
-		if d = &c.slots[slotOf(raw)]; d.trial == t && d.deflated == deflated && bytes.Equal(d.raw, raw) {
+		known := false
+		if d, known = c.sets[setOf(raw)].find(raw, deflated, t); known {
 			return d
 		}
 	}
@@ -138,8 +161,8 @@ func (c *digests) inflate(raw []byte) []byte {
 	return c.plain.Bytes()
 }
 
-// slotOf hashes the length and eight bytes of the first event's mid, which differ from frame to frame.
-func slotOf(payload []byte) uint64 {
+// setOf hashes the length and eight bytes of the first event's mid, which differ from frame to frame.
+func setOf(payload []byte) uint64 {
 	const midAt = len(`[{"ev":"danmaku","mid":"`) + 3 // the last eight of eleven
 	h := uint64(len(payload)) * 0x9e3779b97f4a7c15
 	if len(payload) >= midAt+8 {

@@ -82,7 +82,7 @@ func TestDigestsRememberFrames(t *testing.T) {
 	}
 	var c digests
 	for range 3 {
-		for k := range 100 { // more than are remembered
+		for k := range 100 {
 			for _, deflated := range []bool{false, true} {
 				raw := frame(k)
 				if deflated {
@@ -100,6 +100,19 @@ func TestDigestsRememberFrames(t *testing.T) {
 	known := frame(3)
 	if n := testing.AllocsPerRun(100, func() { c.of(known, false, tr) }); n != 0 {
 		t.Errorf("a frame met again costs %v allocations", n)
+	}
+	var second [][]byte // of ticks, which viewers that lag read in turns
+	for k := range 40 {
+		second = append(second, frame(k))
+	}
+	inTurns := func() {
+		for _, raw := range second {
+			c.of(raw, false, tr)
+		}
+	}
+	inTurns()
+	if n := testing.AllocsPerRun(10, inTurns); n != 0 {
+		t.Errorf("frames read in turns drive one another out: %v allocations a round", n)
 	}
 }
 
