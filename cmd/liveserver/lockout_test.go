@@ -69,6 +69,10 @@ func TestAWatchSurvivesARestart(t *testing.T) {
 func TestResettingAnAddressLeavesItsNetwork(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, "")
+	const slow = `{"rules":[{"name":"ip","action":"connect","scope":"ip","rate":1,"per":"1h","burst":9},{"name":"net","action":"connect","scope":"net","rate":1,"per":"1h","burst":9}]}`
+	if res := s.call(t, http.MethodPut, "/limits/rules?override=true", s.adminToken, slow, "If-Match", `"v1"`); res.status != 200 {
+		t.Fatal(res)
+	}
 	for range 3 {
 		s.call(t, http.MethodPost, "/limits/check", s.adminToken, `{"action":"connect","addr":"192.0.2.1"}`)
 	}

@@ -59,7 +59,9 @@ func (p *Presence) Meet(ctx context.Context) error {
 			}
 			p.judge(who)
 			answered[who.Node] = true
+			p.mu.Lock()
 			p.met = append(p.met, who.Node)
+			p.mu.Unlock()
 			for _, name := range append(who.Peers, who.Node) {
 				named[name] = true
 			}
@@ -88,7 +90,9 @@ func (p *Presence) sayWho(m *nats.Msg) {
 	own := p.identity()
 	own.Peers = p.Nodes()
 	if time.Since(p.began) < p.cfg.NodeTimeout { // and may not have heard all of them announce themselves yet
+		p.mu.Lock()
 		own.Peers = append(own.Peers, p.met...)
+		p.mu.Unlock()
 	}
 	body, err := json.Marshal(own)
 	if err == nil {

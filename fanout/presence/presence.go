@@ -35,7 +35,6 @@ type Presence struct {
 	metrics  *Metrics
 	here     Rooms
 	began    time.Time // of this incarnation
-	met      []string  // who answered at the start; fixed after Meet
 	roster   *roster
 	soon     link.Wake      // asks for a beat
 	follower *link.Follower // told by this node's own beats
@@ -46,6 +45,7 @@ type Presence struct {
 
 	mu    lock.Mutex[lock.Leaf]
 	rooms RoomCounts // guarded by mu
+	met   []string   // who answered this node's Meet, during which others may ask; guarded by mu
 }
 
 // Rooms are those that this node has members in.
