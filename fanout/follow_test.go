@@ -31,10 +31,12 @@ func followingAll(t *testing.T, cfg Config) (*Fabric, <-chan string) {
 		return err == nil
 	})
 	t.Cleanup(stop)
-	if stop, err = f.Store.Rules.FollowRules(func(store.RulesRecord) {}); err != nil {
-		t.Fatal(err)
+	for _, kept := range []*store.Editions{f.Store.Rules, f.Store.Catalogue} {
+		if stop, err = kept.Follow(func(store.Edition) {}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(stop)
 	}
-	t.Cleanup(stop)
 	eventually(t, "a secret is agreed on", func() bool {
 		_, err = f.Store.Secrets.Secret(testContext(t), "auth", "agreed")
 		return err == nil

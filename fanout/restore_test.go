@@ -44,16 +44,25 @@ func TestStoreComesBackEmpty(t *testing.T) {
 	}
 	receive(t, l1.settings)
 	receive(t, l2.settings)
-	rules := make(chan store.RulesRecord, 16)
-	stop, err := n2.Store.Rules.FollowRules(func(r store.RulesRecord) { rules <- r })
+	rules := make(chan store.Edition, 16)
+	stop, err := n2.Store.Rules.Follow(func(r store.Edition) { rules <- r })
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stop()
-	if _, err := n1.Store.Rules.PublishRules(ctx, []byte("rules"), 0); err != nil {
+	if _, err := n1.Store.Rules.Publish(ctx, []byte("rules"), 0); err != nil {
 		t.Fatal(err)
 	}
 	before := receive(t, rules)
+	gifts := make(chan store.Edition, 16)
+	if stop, err = n2.Store.Catalogue.Follow(func(e store.Edition) { gifts <- e }); err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if _, err := n1.Store.Catalogue.Publish(ctx, []byte("gifts"), 0); err != nil {
+		t.Fatal(err)
+	}
+	offered := receive(t, gifts)
 	if _, err := n1.Store.Secrets.Secret(ctx, "auth", "agreed"); err != nil {
 		t.Fatal(err)
 	}
@@ -93,6 +102,9 @@ func TestStoreComesBackEmpty(t *testing.T) {
 	after := receive(t, rules)
 	if after.Version <= before.Version || string(after.Payload) != "rules" {
 		t.Errorf("limits %d %q after %d", after.Version, after.Payload, before.Version)
+	}
+	if again := receive(t, gifts); again.Version <= offered.Version || string(again.Payload) != "gifts" {
+		t.Errorf("catalogue %d %q after %d", again.Version, again.Payload, offered.Version)
 	}
 	payload, again, err := n2.Store.Settings.Settings(ctx, "demo")
 	if err != nil || string(payload) != "title" || again <= revision {
@@ -166,15 +178,15 @@ func TestNewerCopyIsRestored(t *testing.T) {
 	cfg.FollowEvery = 20 * time.Millisecond
 	f := open(t, cfg)
 	l, _ := subscribe(t, f, "demo")
-	rules := make(chan store.RulesRecord, 64)
-	stop, err := f.Store.Rules.FollowRules(func(r store.RulesRecord) { rules <- r })
+	rules := make(chan store.Edition, 64)
+	stop, err := f.Store.Rules.Follow(func(r store.Edition) { rules <- r })
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stop()
 	var version, revision uint64
 	for _, text := range []string{"old", "new"} {
-		if version, err = f.Store.Rules.PublishRules(ctx, []byte(text), version); err != nil {
+		if version, err = f.Store.Rules.Publish(ctx, []byte(text), version); err != nil {
 			t.Fatal(err)
 		}
 		if revision, err = f.Store.Settings.PutSettings(ctx, "demo", []byte(text), revision); err != nil {

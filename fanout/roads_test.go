@@ -104,6 +104,7 @@ func TestForbiddenAtTheStart(t *testing.T) {
 		{publish: []string{"lr.gift.>"}, want: "publish lr.gift.*"},
 		{publish: []string{"lr.likes.*"}, want: "publish lr.likes.*"},
 		{publish: []string{"lr.rules"}, want: "publish lr.rules"},
+		{publish: []string{"lr.catalogue"}, want: "publish lr.catalogue"},
 		{publish: []string{"$KV.liveroom_revoked.>"}, want: "publish $KV.liveroom_revoked.*"},
 		{publish: []string{"$JS.API.STREAM.CREATE.>"}, want: "publish $JS.API.STREAM.CREATE.>"},
 		{publish: []string{"lr.node.*.presence"}, want: "publish lr.node.*.presence"},

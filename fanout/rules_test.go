@@ -20,13 +20,13 @@ func TestRulesAreVersioned(t *testing.T) {
 	dir := t.TempDir()
 	ctx := testContext(t)
 	f := openUnclosed(t, Config{NodeID: "n1", DataDir: dir})
-	if got, err := f.Store.Rules.RulesHistory(ctx, 0, 1); len(got) != 0 || err != nil {
+	if got, err := f.Store.Rules.History(ctx, 0, 1); len(got) != 0 || err != nil {
 		t.Fatalf("a new store has rules: %v, %v", got, err)
 	}
 	results := make(chan error, 8)
 	for i := range 8 {
 		go func() {
-			_, err := f.Store.Rules.PublishRules(ctx, fmt.Appendf(nil, "set %d", i), 0)
+			_, err := f.Store.Rules.Publish(ctx, fmt.Appendf(nil, "set %d", i), 0)
 			results <- err
 		}()
 	}
@@ -43,18 +43,18 @@ func TestRulesAreVersioned(t *testing.T) {
 		t.Fatalf("%d publishers won", won)
 	}
 	for v := uint64(1); v < 5; v++ {
-		if got, err := f.Store.Rules.PublishRules(ctx, fmt.Appendf(nil, "after %d", v), v); err != nil || got != v+1 {
+		if got, err := f.Store.Rules.Publish(ctx, fmt.Appendf(nil, "after %d", v), v); err != nil || got != v+1 {
 			t.Fatalf("version %d, %v", got, err)
 		}
 	}
 	closeNow(t, f)
 
 	f = open(t, Config{NodeID: "n1", DataDir: dir})
-	history, err := f.Store.Rules.RulesHistory(ctx, 0, 3)
+	history, err := f.Store.Rules.History(ctx, 0, 3)
 	if err != nil || len(history) != 3 || history[0].Version != 5 || history[2].Version != 3 {
 		t.Fatalf("history %v, %v", history, err)
 	}
-	older, err := f.Store.Rules.RulesHistory(ctx, 3, 10)
+	older, err := f.Store.Rules.History(ctx, 3, 10)
 	if err != nil || len(older) != 2 || older[0].Version != 2 {
 		t.Fatalf("older %v, %v", older, err)
 	}
@@ -70,7 +70,7 @@ func TestRulesWithoutTheNewest(t *testing.T) {
 	ctx, dir := testContext(t), t.TempDir()
 	f := openUnclosed(t, Config{NodeID: "n1", DataDir: dir})
 	for v := range uint64(3) {
-		if _, err := f.Store.Rules.PublishRules(ctx, fmt.Appendf(nil, "set %d", v+1), v); err != nil {
+		if _, err := f.Store.Rules.Publish(ctx, fmt.Appendf(nil, "set %d", v+1), v); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -93,11 +93,11 @@ func TestRulesWithoutTheNewest(t *testing.T) {
 	}
 
 	f = open(t, Config{NodeID: "n1", DataDir: dir})
-	history, err := f.Store.Rules.RulesHistory(ctx, 0, 2)
+	history, err := f.Store.Rules.History(ctx, 0, 2)
 	if err != nil || len(history) == 0 || history[0].Version != 2 {
 		t.Errorf("history %v, %v", history, err)
 	}
-	if got, err := f.Store.Rules.PublishRules(ctx, []byte("set 4"), 3); err != nil || got != 4 {
+	if got, err := f.Store.Rules.Publish(ctx, []byte("set 4"), 3); err != nil || got != 4 {
 		t.Errorf("version %d, %v", got, err)
 	}
 }
@@ -108,20 +108,20 @@ func TestRulesReachEveryNode(t *testing.T) {
 	t.Parallel()
 	url := natsServer(t).ClientURL()
 	ctx := testContext(t)
-	heard := make([]chan store.RulesRecord, 2)
+	heard := make([]chan store.Edition, 2)
 	var nodes []*Fabric
 	for i := range heard {
 		// The period is far longer than the test: what arrives has come as news.
 		f := open(t, Config{NodeID: fmt.Sprint("n", i), URLs: []string{url}, Shared: true, FollowEvery: time.Hour})
 		nodes = append(nodes, f)
-		heard[i] = make(chan store.RulesRecord, 10)
-		stop, err := f.Store.Rules.FollowRules(func(r store.RulesRecord) { heard[i] <- r })
+		heard[i] = make(chan store.Edition, 10)
+		stop, err := f.Store.Rules.Follow(func(r store.Edition) { heard[i] <- r })
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(stop)
 	}
-	if _, err := nodes[0].Store.Rules.PublishRules(ctx, []byte("first"), 0); err != nil {
+	if _, err := nodes[0].Store.Rules.Publish(ctx, []byte("first"), 0); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range heard {
@@ -131,8 +131,8 @@ func TestRulesReachEveryNode(t *testing.T) {
 	}
 
 	late := open(t, Config{NodeID: "late", URLs: []string{url}, Shared: true, FollowEvery: 10 * time.Millisecond})
-	c := make(chan store.RulesRecord, 10)
-	stop, err := late.Store.Rules.FollowRules(func(r store.RulesRecord) { c <- r })
+	c := make(chan store.Edition, 10)
+	stop, err := late.Store.Rules.Follow(func(r store.Edition) { c <- r })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func TestRulesRefuseWhatIsWrong(t *testing.T) {
 			t.Errorf("If-Match %s: want %d, have %v", tag, want, res)
 		}
 	}
-	if res := s.call(t, http.MethodPost, "/limits/rollback", s.adminToken, `{"version":1}`, "If-Match", `"7"`); res.status != 412 || !strings.HasPrefix(res.body.str("msg"), "The limits stay as they are: limits were changed meanwhile") {
+	if res := s.call(t, http.MethodPost, "/limits/rollback", s.adminToken, `{"version":1}`, "If-Match", `"7"`); res.status != 412 || !strings.HasPrefix(res.body.str("msg"), "The limits stay as they are: changed meanwhile") {
 		t.Errorf("a rollback on other rules than those in force: %v", res)
 	}
 	for _, c := range []struct {

@@ -13,6 +13,7 @@ import (
 
 // What a node follows because others decide it; a closed set, see [Link.Follows].
 const (
+	FollowCatalogue   = "catalogue"   // of gifts
 	FollowPresence    = "presence"    // who is there
 	FollowRevocations = "revocations" // what is revoked
 	FollowRooms       = "rooms"       // gifts and like totals of the rooms that have members here
@@ -23,7 +24,7 @@ const (
 
 // Followed lists them.
 func Followed() []string {
-	return []string{FollowPresence, FollowRevocations, FollowRooms, FollowRules, FollowSecrets, FollowSettings}
+	return []string{FollowCatalogue, FollowPresence, FollowRevocations, FollowRooms, FollowRules, FollowSecrets, FollowSettings}
 }
 
 var errNotHeard = errors.New("fanout: not heard of since the connection was made or for too long")

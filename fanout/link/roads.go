@@ -59,6 +59,7 @@ const (
 	RoadGift Road = iota
 	RoadIntent
 	RoadRules
+	RoadCatalogue
 	RoadSettings
 	RoadRevoke
 	RoadAudit
@@ -93,17 +94,18 @@ func newRoads(l *Link) *roads {
 	comes := func(class, try string) *road { return &road{op: opPublish, class: class, try: try, proof: byComing} }
 	hears := func(class, try string) *road { return &road{op: opSubscribe, class: class, try: try, proof: bySilence} }
 	a := &roads{link: l, room: own, began: time.Now(), soon: NewWake(), all: []*road{
-		RoadGift:     stored(GiftPrefix),
-		RoadIntent:   stored(IntentPrefix),
-		RoadRules:    {op: opPublish, class: RulesSubject, try: RulesSubject, proof: byAnswer},
-		RoadSettings: stored(BucketPrefix(SettingsBucket)),
-		RoadRevoke:   stored(BucketPrefix(RevokedBucket)),
-		RoadAudit:    stored(AuditPrefix),
-		RoadRooms:    hears(roomPrefix+"*.>", roomPrefix+own+".>"),
+		RoadGift:      stored(GiftPrefix),
+		RoadIntent:    stored(IntentPrefix),
+		RoadRules:     {op: opPublish, class: RulesSubject, try: RulesSubject, proof: byAnswer},
+		RoadCatalogue: {op: opPublish, class: CatalogueSubject, try: CatalogueSubject, proof: byAnswer},
+		RoadSettings:  stored(BucketPrefix(SettingsBucket)),
+		RoadRevoke:    stored(BucketPrefix(RevokedBucket)),
+		RoadAudit:     stored(AuditPrefix),
+		RoadRooms:     hears(roomPrefix+"*.>", roomPrefix+own+".>"),
 	}}
 	a.all = append(a.all, live(KindLikes), live(KindSeen), stored(LikesPrefix), stored(BucketPrefix(NodesBucket)), stored(BucketPrefix(ClusterBucket)),
 		comes(PresenceSubject, nodePrefix+own+".presence"), comes(nodePrefix+">", NodeSubject(node, "probe.try")), comes(NodesSubject("*"), NodesSubject("try==")),
-		hears("_INBOX.>", nats.NewInbox()), hears(NodesSubject("*"), NodesSubject("try==")), hears(RulesNewsSubject, RulesNewsSubject),
+		hears("_INBOX.>", nats.NewInbox()), hears(NodesSubject("*"), NodesSubject("try==")), hears(RulesNewsSubject, RulesNewsSubject), hears(CatalogueNewsSubject, CatalogueNewsSubject),
 		hears(RevokedNewsPrefix+"*", RevokedNewsPrefix+own), hears(PresenceSubject, nodePrefix+own+".presence"),
 		hears(NodeSubject(node, "*"), NodeSubject(node, "try")),
 	)

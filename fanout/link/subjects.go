@@ -21,16 +21,18 @@ const (
 
 // Subjects, and their beginnings.
 const (
-	roomPrefix        = "lr.room."
-	GiftPrefix        = "lr.gift."
-	IntentPrefix      = "lr.intent."
-	LikesPrefix       = "lr.likes."
-	AuditPrefix       = "lr.audit."
-	SaidPrefix        = "lr.said."
-	LikeLogSubject    = "lr.likelog"
-	RulesSubject      = "lr.rules"
-	RulesNewsSubject  = "lr.rulesnews"
-	RevokedNewsPrefix = "lr.revokednews."
+	roomPrefix           = "lr.room."
+	GiftPrefix           = "lr.gift."
+	IntentPrefix         = "lr.intent."
+	LikesPrefix          = "lr.likes."
+	AuditPrefix          = "lr.audit."
+	SaidPrefix           = "lr.said."
+	LikeLogSubject       = "lr.likelog"
+	RulesSubject         = "lr.rules"
+	RulesNewsSubject     = "lr.rulesnews"
+	CatalogueSubject     = "lr.catalogue"
+	CatalogueNewsSubject = "lr.cataloguenews"
+	RevokedNewsPrefix    = "lr.revokednews."
 
 	nodePrefix      = "lr.node."
 	nodesPrefix     = "lr.nodes."
@@ -40,18 +42,19 @@ const (
 
 // Streams and the buckets that are some of them.
 const (
-	GiftStream     = "liveroom_gifts"
-	IntentStream   = "liveroom_intents"
-	RecentStream   = "liveroom_recent"
-	LikesStream    = "liveroom_likes"
-	LikeLogStream  = "liveroom_likelog"
-	RulesStream    = "liveroom_rules"
-	AuditStream    = "liveroom_audit"
-	EventsStream   = "liveroom_events"
-	SettingsBucket = "liveroom_settings"
-	NodesBucket    = "liveroom_nodes"
-	ClusterBucket  = "liveroom_cluster"
-	RevokedBucket  = "liveroom_revoked"
+	GiftStream      = "liveroom_gifts"
+	IntentStream    = "liveroom_intents"
+	RecentStream    = "liveroom_recent"
+	LikesStream     = "liveroom_likes"
+	LikeLogStream   = "liveroom_likelog"
+	RulesStream     = "liveroom_rules"
+	CatalogueStream = "liveroom_catalogue"
+	AuditStream     = "liveroom_audit"
+	EventsStream    = "liveroom_events"
+	SettingsBucket  = "liveroom_settings"
+	NodesBucket     = "liveroom_nodes"
+	ClusterBucket   = "liveroom_cluster"
+	RevokedBucket   = "liveroom_revoked"
 )
 
 // BucketStream is the name of the stream that a bucket is.

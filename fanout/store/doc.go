@@ -1,4 +1,4 @@
-// Package store is what a node keeps at NATS: gifts, like totals, settings, limits, what is revoked, secrets, recent danmaku, and
+// Package store is what a node keeps at NATS: gifts, like totals, settings, limits, the catalogue of gifts, what is revoked, secrets, recent danmaku, and
 // what moderators did.
 //
 // The one idea: JetStream stores, and this node remembers what it goes by, beside the store and in a file of its own. So a store
@@ -10,7 +10,7 @@
 // # When the store is lost
 //
 // A NATS server that comes back without its streams is noticed at the reconnect. They are made anew, beyond all sequences that
-// nodes know, so that gifts, revisions and versions go on growing; limits, secrets, settings of the rooms that
+// nodes know, so that gifts, revisions and versions go on growing; limits, the catalogue, secrets, settings of the rooms that
 // have members and like totals that were shown are written again by the nodes that know them. Totals below what a
 // node has shown are found by the sweep as well, and raised once, whoever sees them. Gifts, the audit and what was
 // revoked are gone. All this is done by nodes that lived through it: when all nodes stop as well, nothing is known.
@@ -35,7 +35,7 @@
 //
 // Files: stored.go, the parts and the way of a write; streams.go, all streams and how long they keep what; here.go, what this node goes
 // by of its rooms, and what is stored of them. Then each kind: giftledger.go, ledgercheck.go and payments.go (what is being paid for), liketotals.go, likebook.go and
-// likeheal.go, roomsettings.go, rulesets.go, revocations.go, agreed.go, archive.go (recent danmaku, audit), journal.go (all of it, for who reads on). Then what goes wrong:
+// likeheal.go, roomsettings.go, editions.go (limits, the catalogue of gifts), revocations.go, agreed.go, archive.go (recent danmaku, audit), journal.go (all of it, for who reads on). Then what goes wrong:
 // restore.go, a store that is lost; marks.go, what is known apart from it; storefault.go and volume_*.go, a disk that is full;
 // synctrial.go, servers that do not sync.
 package store

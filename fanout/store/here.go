@@ -20,7 +20,6 @@ import (
 const (
 	giftGap     = 1 << 20
 	settingsGap = 1 << 10
-	rulesGap    = 1 << 10
 	nodesGap    = 1 << 20
 )
 
@@ -42,7 +41,7 @@ func (h *high) next(gap uint64) uint64 {
 
 // here is what this node goes by of its rooms, for a store that comes back without it. Safe for concurrent use.
 type here struct {
-	gift, settings, rules high
+	gift, settings, rules, catalogue high
 
 	mu    lock.Mutex[lock.Leaf]
 	rooms map[string]*hereRoom // that have members here

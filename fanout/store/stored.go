@@ -185,16 +185,17 @@ func (c *core) storeUnsure(now time.Time) bool {
 // Store is what a node keeps at NATS. All methods, and those of its parts, may be called from any goroutine.
 type Store struct {
 	*core
-	Gifts    *Ledger
-	Payments *Payments
-	Likes    *LikeTotals
-	Settings *RoomSettings
-	Rules    *Rules
-	Revoked  *Revocations
-	Secrets  *Secrets
-	Audit    *AuditLog
-	Recent   *RecentLog
-	Journal  *Journal
+	Gifts     *Ledger
+	Payments  *Payments
+	Likes     *LikeTotals
+	Settings  *RoomSettings
+	Rules     *Editions // sets of limits
+	Catalogue *Editions // of gifts
+	Revoked   *Revocations
+	Secrets   *Secrets
+	Audit     *AuditLog
+	Recent    *RecentLog
+	Journal   *Journal
 
 	replicas   atomic.Int64         // of the streams, 0 before they are open
 	made       map[string]time.Time // when each stream was made; owned by Open, then by the loop of care
@@ -207,7 +208,8 @@ func Open(ctx context.Context, l *link.Link, cfg Config) (s *Store, err error) {
 	c := &core{link: l, log: l.Log, cfg: cfg, metrics: cfg.Metrics, here: newHere(), faultSoon: link.NewWake(), careSoon: link.NewWake()}
 	gifts := &Ledger{core: c}
 	s = &Store{
-		core: c, Gifts: gifts, Payments: &Payments{gifts}, Likes: &LikeTotals{core: c, book: newLikeBook()}, Settings: &RoomSettings{core: c}, Rules: &Rules{core: c},
+		core: c, Gifts: gifts, Payments: &Payments{gifts}, Likes: &LikeTotals{core: c, book: newLikeBook()}, Settings: &RoomSettings{core: c},
+		Rules: &Editions{core: c, of: c.here.limits()}, Catalogue: &Editions{core: c, of: c.here.gifts()},
 		Revoked: &Revocations{core: c, at: map[string]time.Time{}}, Secrets: &Secrets{core: c, known: map[string]string{}},
 		Audit: &AuditLog{c}, Recent: &RecentLog{c}, Journal: &Journal{c}, made: map[string]time.Time{},
 	}
@@ -219,6 +221,7 @@ func Open(ctx context.Context, l *link.Link, cfg Config) (s *Store, err error) {
 	c.here.gift.meet(c.marks.last(link.GiftStream))
 	c.here.settings.meet(c.marks.last(settingsStream))
 	c.here.rules.meet(c.marks.last(link.RulesStream))
+	c.here.catalogue.meet(c.marks.last(link.CatalogueStream))
 	if err = s.openStore(ctx); err != nil {
 		return s, err
 	}

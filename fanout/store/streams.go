@@ -30,7 +30,6 @@ const (
 	settingsBytes = 256 << 20
 	nodesBytes    = 16 << 20
 	clusterBytes  = 1 << 20
-	rulesBytes    = 256 << 20
 	auditBytes    = 256 << 20
 	revokedBytes  = 64 << 20
 )
@@ -51,13 +50,12 @@ const (
 	settingsAge   = 90 * 24 * time.Hour // after their last change, or the room's last member
 	auditAge      = 90 * 24 * time.Hour
 	auditPerRoom  = 1000
-	rulesKept     = 1000 // sets of limits, the newest
 	nodesAge      = 7 * 24 * time.Hour
 )
 
 // DiskMost is what the streams on disk may hold, with a ledger and with danmaku of these bytes.
 func DiskMost(giftBytes, danmakuBytes int64) int64 {
-	return giftBytes + danmakuBytes + likesBytes + likeLogBytes + settingsBytes + nodesBytes + clusterBytes + rulesBytes + auditBytes + revokedBytes + intentBytes
+	return giftBytes + danmakuBytes + likesBytes + likeLogBytes + settingsBytes + nodesBytes + clusterBytes + 2*editionsBytes + auditBytes + revokedBytes + intentBytes
 }
 
 // MemoryMost is of those in memory.
@@ -89,12 +87,7 @@ func (s *Store) streamConfigs() []jetstream.StreamConfig {
 	revoked.FirstSeq = nodes.FirstSeq
 	revoked.RePublish = &jetstream.RePublish{Source: link.BucketPrefix(link.RevokedBucket) + "*", Destination: link.RevokedNewsPrefix + "{{wildcard(1)}}", HeadersOnly: true}
 	streams := []jetstream.StreamConfig{
-		{
-			Name: link.RulesStream, Subjects: []string{link.RulesSubject}, Storage: jetstream.FileStorage,
-			MaxMsgs: rulesKept, MaxBytes: rulesBytes, MaxMsgSize: rulesBytes / rulesKept, AllowDirect: true, DenyDelete: true,
-			RePublish: &jetstream.RePublish{Source: link.RulesSubject, Destination: link.RulesNewsSubject, HeadersOnly: true},
-			FirstSeq:  s.here.rules.next(rulesGap),
-		},
+		s.here.limits().config(), s.here.gifts().config(),
 		{
 			Name: link.GiftStream, Subjects: []string{link.GiftPrefix + "*"}, Storage: jetstream.FileStorage,
 			Discard: jetstream.DiscardNew, MaxBytes: s.cfg.GiftBytes, MaxAge: s.cfg.GiftAge, Duplicates: s.cfg.GiftRetry,

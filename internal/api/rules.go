@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"liveroom/internal/edition"
 	"liveroom/internal/preview"
 	"liveroom/internal/rulebook"
 	"liveroom/limit"
@@ -79,7 +80,7 @@ func ifMatch(r *http.Request) (uint64, error) {
 	case ok && err == nil:
 		return version, nil
 	case strings.HasSuffix(tag, `"`):
-		return 0, fmt.Errorf("%w: the change was made on %.40q", rulebook.ErrConflict, tag)
+		return 0, fmt.Errorf("%w: the change was made on %.40q", edition.ErrConflict, tag)
 	}
 	return 0, protocol.BadField("If-Match", `the ETag of the rules that the change was made on, such as "v7"`, tag)
 }
@@ -197,10 +198,10 @@ func rulesRefusal(err error) (body unchangedRules, ok bool) {
 		body.NeedsOverride, body.Reasons, body.Preview = true, needs.Reasons, needs.Report
 	case errors.Is(err, rulebook.ErrNeedsOverride):
 		body.NeedsOverride = true
-	case errors.Is(err, rulebook.ErrConflict):
+	case errors.Is(err, edition.ErrConflict):
 		body.Code = http.StatusPreconditionFailed
 	case errors.Is(err, rulebook.ErrFileSource):
-	case errors.Is(err, rulebook.ErrNotFound):
+	case errors.Is(err, edition.ErrNotFound):
 		body.Code, body.Reason = http.StatusNotFound, string(protocol.ReasonNotFound)
 	default:
 		return body, false

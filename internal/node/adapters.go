@@ -11,6 +11,7 @@ import (
 	"liveroom/fanout/link"
 	"liveroom/fanout/store"
 	"liveroom/internal/api"
+	"liveroom/internal/edition"
 	"liveroom/internal/rulebook"
 	"liveroom/protocol"
 	"liveroom/room"
@@ -88,37 +89,42 @@ func busError(err error) error {
 	return err
 }
 
-// ruleStore lets the rule book keep its sets in the fabric.
-type ruleStore struct {
-	*store.Rules
-	*store.AuditLog
-}
+// editions lets a keeper have its editions in the fabric.
+type editions struct{ kept *store.Editions }
 
-var _ rulebook.Store = ruleStore{}
+var _ edition.Store = editions{}
 
-// Publish implements [rulebook.Store].
-func (s ruleStore) Publish(ctx context.Context, payload []byte, after uint64) (uint64, error) {
-	version, err := s.PublishRules(ctx, payload, after)
+// Publish implements [edition.Store].
+func (e editions) Publish(ctx context.Context, payload []byte, after uint64) (uint64, error) {
+	version, err := e.kept.Publish(ctx, payload, after)
 	if errors.Is(err, store.ErrConflict) {
-		return 0, fmt.Errorf("%w: %w", rulebook.ErrConflict, err)
+		return 0, fmt.Errorf("%w: %w", edition.ErrConflict, err)
 	}
 	return version, err
 }
 
-// History implements [rulebook.Store].
-func (s ruleStore) History(ctx context.Context, before uint64, limit int) ([]rulebook.Record, error) {
-	stored, err := s.RulesHistory(ctx, before, limit)
-	records := make([]rulebook.Record, len(stored))
+// History implements [edition.Store].
+func (e editions) History(ctx context.Context, before uint64, limit int) ([]edition.Record, error) {
+	stored, err := e.kept.History(ctx, before, limit)
+	records := make([]edition.Record, len(stored))
 	for i, r := range stored {
-		records[i] = rulebook.Record(r)
+		records[i] = edition.Record(r)
 	}
 	return records, err
 }
 
-// Follow implements [rulebook.Store].
-func (s ruleStore) Follow(h func(rulebook.Record)) (stop func(), err error) {
-	return s.FollowRules(func(r store.RulesRecord) { h(rulebook.Record(r)) })
+// Follow implements [edition.Store].
+func (e editions) Follow(h func(edition.Record)) (stop func(), err error) {
+	return e.kept.Follow(func(r store.Edition) { h(edition.Record(r)) })
 }
+
+// ruleStore lets the rule book keep its sets in the fabric.
+type ruleStore struct {
+	editions
+	*store.AuditLog
+}
+
+var _ rulebook.Store = ruleStore{}
 
 // watchedLimits stands for the limits in the audit. It is no room's id.
 const watchedLimits = "limits/watched"

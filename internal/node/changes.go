@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"liveroom/internal/api"
+	"liveroom/internal/edition"
 	"liveroom/internal/preview"
 	"liveroom/internal/rulebook"
 	"liveroom/limit"
@@ -135,7 +136,7 @@ func (c *changes) look(ctx context.Context) {
 		return
 	}
 	n, set := c.node, c.Current()
-	if (set.Kind != rulebook.KindPublish && set.Kind != rulebook.KindRollback) || set.Version <= c.settled ||
+	if (set.Kind != edition.KindPublish && set.Kind != edition.KindRollback) || set.Version <= c.settled ||
 		c.guard.Watching().Version >= int64(set.Version) || watcher(set.Node, n.cfg.NodeID, n.fabric.Presence.Nodes()) != n.cfg.NodeID {
 		return
 	}
@@ -143,11 +144,11 @@ func (c *changes) look(ctx context.Context) {
 	var age time.Duration
 	if err == nil {
 		var now time.Time
-		now, err = n.fabric.Store.Rules.RulesNow(ctx)
+		now, err = n.fabric.Store.Rules.Now(ctx)
 		age = now.Sub(stored)
 	}
 	switch {
-	case errors.Is(err, rulebook.ErrNotFound), err == nil && age >= preview.WatchFor: // nothing to go back to, or proved
+	case errors.Is(err, edition.ErrNotFound), err == nil && age >= preview.WatchFor: // nothing to go back to, or proved
 		c.settled = set.Version
 		return
 	case err != nil:

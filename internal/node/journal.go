@@ -7,6 +7,7 @@ import (
 
 	"liveroom/fanout/link"
 	"liveroom/fanout/store"
+	"liveroom/internal/edition"
 	"liveroom/internal/journal"
 	"liveroom/internal/rulebook"
 	"liveroom/protocol"
@@ -75,7 +76,7 @@ func tellAct(r *journal.Record, k link.Record) {
 }
 
 func tellLimits(r *journal.Record, k link.Record) {
-	event, err := rulebook.Told(rulebook.Record{Version: k.Seq, Payload: k.Data, Time: k.Time, Node: k.Node})
+	event, err := rulebook.Told(edition.Record{Version: k.Seq, Payload: k.Data, Time: k.Time, Node: k.Node})
 	if err == nil { // what a later version writes may be another thing
 		r.Kind, r.Event = journal.LimitSet, event
 	}

@@ -58,7 +58,7 @@ func TestTheJournalHasWhatWasAdmitted(t *testing.T) {
 			if err := f.Store.Audit.Audit(ctx, watchedLimits, []byte(`{}`)); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := f.Store.Rules.PublishRules(ctx, []byte(`{"format":1,"kind":"publish","author":"op","rules":[]}`), 0); err != nil {
+			if _, err := f.Store.Rules.Publish(ctx, []byte(`{"format":1,"kind":"publish","author":"op","rules":[]}`), 0); err != nil {
 				t.Fatal(err)
 			}
 			if err := f.Store.Likes.AddLikes("demo", 7); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"liveroom/internal/config"
+	"liveroom/internal/edition"
 	"liveroom/internal/rulebook"
 	"liveroom/limit"
 	"liveroom/protocol"
@@ -47,10 +48,10 @@ const keptRules = "limits.json"
 func (n *Node) openBook(ctx context.Context, seed *limit.Spec, reg prometheus.Registerer) (err error) {
 	n.changes = newChanges(n, reg)
 	cfg := rulebook.Config{
-		Gate: n.gate, Seed: seed, File: n.cfg.Limits.File, Log: n.log, Metrics: rulebook.NewMetrics(reg), Node: n.cfg.NodeID, Review: n.changes,
+		Gate: n.gate, Seed: seed, File: n.cfg.Limits.File, Log: n.log, Metrics: edition.NewMetrics(reg, "rules"), Node: n.cfg.NodeID, Review: n.changes,
 	}
 	if n.cfg.Limits.Source == config.SourceCluster {
-		cfg.Store, cfg.Keep = ruleStore{n.fabric.Store.Rules, n.fabric.Store.Audit}, filepath.Join(n.cfg.DataDir, keptRules)
+		cfg.Store, cfg.Keep = ruleStore{editions{n.fabric.Store.Rules}, n.fabric.Store.Audit}, filepath.Join(n.cfg.DataDir, keptRules)
 	}
 	if n.changes.Book, err = rulebook.Open(ctx, cfg); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"liveroom/internal/edition"
 	"liveroom/internal/lock"
 	"liveroom/internal/rulebook"
 	"liveroom/limit"
@@ -18,7 +19,7 @@ type Book interface {
 	// Current is the set in force on this node: a watch over an older one is over.
 	Current() *rulebook.Set
 	// GuardRollback puts version to in force again if version still is, by the store's compare-and-set: its error is a
-	// [rulebook.ErrConflict] when somebody has published since. Any other is tried again at the next check while the watch lasts.
+	// [edition.ErrConflict] when somebody has published since. Any other is tried again at the next check while the watch lasts.
 	GuardRollback(ctx context.Context, version, to uint64, why string) error
 	// WatchEnded is told how each watch ended, and may wait.
 	WatchEnded(ctx context.Context, e rulebook.Ending)
@@ -176,7 +177,7 @@ func (g *Guard) check(ctx context.Context, w *watching, now time.Time) bool {
 		switch e := g.cfg.Book.GuardRollback(ctx, uint64(s.Version), uint64(s.Previous), s.Why); {
 		case e == nil:
 			s.State = StateRolledBack
-		case errors.Is(e, rulebook.ErrConflict):
+		case errors.Is(e, edition.ErrConflict):
 			s.State = StateSuperseded
 		default:
 			err = errors.Join(err, e)

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"liveroom/internal/edition"
 	"liveroom/internal/rulebook"
 	"liveroom/limit"
 )
@@ -28,7 +29,7 @@ type shelf struct {
 }
 
 func (b *shelf) Current() *rulebook.Set {
-	return &rulebook.Set{Version: uint64(b.gate.Rules().Version())}
+	return &rulebook.Set{Story: edition.Story{Version: uint64(b.gate.Rules().Version())}}
 }
 
 func (b *shelf) WatchEnded(_ context.Context, e rulebook.Ending) { b.ended = append(b.ended, e) }

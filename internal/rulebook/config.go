@@ -6,16 +6,9 @@ import (
 	"log/slog"
 	"time"
 
+	"liveroom/internal/edition"
 	"liveroom/limit"
 )
-
-// Record is a set as a [Store] keeps it.
-type Record struct {
-	Version uint64
-	Payload []byte
-	Time    time.Time
-	Node    string // that published it, "" when unknown
-}
 
 // Ending is how the watch over a version ended, as the node that watched saw it. Shares are of the users it saw.
 type Ending struct {
@@ -29,15 +22,9 @@ type Ending struct {
 	Why         string    `json:"why,omitempty"`
 }
 
-// Store orders sets by version.
+// Store orders sets by version, and remembers what became of them.
 type Store interface {
-	// Publish stores payload if the newest version is still after (0: none) and returns the new one; an error that is
-	// [ErrConflict] when it is not.
-	Publish(ctx context.Context, payload []byte, after uint64) (version uint64, err error)
-	// History returns at most limit records older than version before (0: from the newest), newest first.
-	History(ctx context.Context, before uint64, limit int) ([]Record, error)
-	// Follow calls h with the newest record, at first and at each change, one call after the other, until stop.
-	Follow(h func(Record)) (stop func(), err error)
+	edition.Store
 	// Ended keeps how the watch over a version ended.
 	Ended(ctx context.Context, e Ending) error
 	// Endings returns what was kept of that, newest first.
@@ -82,16 +69,12 @@ type Config struct {
 	// Log takes what an operator should read. Required.
 	Log *slog.Logger
 	// Metrics counts. Nil: counted for nobody.
-	Metrics *Metrics
+	Metrics *edition.Metrics
 }
 
 var (
-	// ErrConflict says that the limits are not at the version that the author saw.
-	ErrConflict = errors.New("limits were changed meanwhile")
 	// ErrFileSource says that the limits come from a file and are changed there.
 	ErrFileSource = errors.New("limits come from the file on this server (limits.source is file)")
 	// ErrNeedsOverride says that a change refuses so much more than today that its author must confirm it.
 	ErrNeedsOverride = errors.New("the change refuses much more than today")
-	// ErrNotFound says that there is no such version, or that it can't be read by this server.
-	ErrNotFound = errors.New("no such version of the limits")
 )

@@ -1,7 +1,7 @@
 // Package rulebook keeps the limits of a running cluster: which set is in force, who made it, and what came before.
 //
-// The one idea: the store orders sets by version and takes a new one only on top of the version that its author saw;
-// every node follows the store and puts each set in force whole, with all levels kept, or not at all.
+// The one idea: a set of limits is an edition (package edition) that is judged before it is published and watched after.
+// Every node puts each set in force whole, with all levels kept, or not at all.
 //
 // A [Book] belongs to one node and one [limit.Gate]. With the source "cluster" the store is the authority and the
 // configuration's rules only seed an empty one; with "file" the file is, it is looked at every second, and
@@ -14,5 +14,5 @@
 // What it does not do: it decides nothing about messages (package limit does) and does not judge a change (a [Review] does).
 //
 // Files: config.go (what a book needs), set.go (one version), book.go (in force), publish.go (changed and undone), history.go,
-// diff.go, file.go (the file as the source), keep.go (the copy for a start without the store), metrics.go.
+// file.go (the file as the source).
 package rulebook

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"liveroom/internal/edition"
 	"liveroom/limit"
 )
 
@@ -33,7 +34,7 @@ func (b *Book) watchFile(ctx context.Context) {
 			err = b.takeFile(raw)
 		}
 		if err != nil {
-			b.cfg.Metrics.loads.WithLabelValues(loadFailed).Inc()
+			b.kept.Failed()
 			b.cfg.Log.Error("limits: the file can't be put in force, the set before stays", "file", b.cfg.File,
 				"in_force", b.Current().Version, "err", err)
 		}
@@ -61,16 +62,12 @@ func (b *Book) takeFile(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(Diff(b.current.Load().Rules, spec.Rules)) == 0 {
-		return nil
-	}
-	next := max(b.current.Load().Version+1, uint64(max(spec.Version, 0)))
-	s := &Set{Version: next, Kind: KindFile, Author: "file", Time: time.Now().UTC(), Rules: spec.Rules}
-	if err := b.vet(s); err != nil {
-		return err
-	}
-	b.enforceLocked(s)
-	return nil
+	return b.kept.Put(func(is *Set) (*Set, error) {
+		if len(diff(is.Rules, spec.Rules)) == 0 {
+			return nil, nil
+		}
+		next := max(is.Version+1, uint64(max(spec.Version, 0)))
+		s := &Set{Story: edition.Story{Version: next, Kind: edition.KindFile, Author: "file", Time: time.Now().UTC()}, Rules: spec.Rules}
+		return s, b.vet(s)
+	})
 }

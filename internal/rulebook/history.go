@@ -4,50 +4,21 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"liveroom/internal/edition"
 )
 
-// Version returns one version.
-func (b *Book) Version(ctx context.Context, version uint64) (*Set, error) {
-	if b.cfg.Store == nil {
-		return nil, ErrFileSource
-	}
-	records, err := b.cfg.Store.History(ctx, version+1, 1)
-	if err != nil {
-		return nil, err
-	}
-	if version == 0 || len(records) == 0 || records[0].Version != version {
-		return nil, fmt.Errorf("%w: %d", ErrNotFound, version)
-	}
-	s, err := decode(records[0])
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
-	}
-	return s, nil
-}
+// lookBack is how many versions are looked at to find one that was in force long enough.
+const lookBack = 20
 
 // History returns at most limit versions older than before (0: from the newest), newest first, each with its changes
 // against the one before it, and how the watch over it ended. Versions that this server can't read are left out.
 func (b *Book) History(ctx context.Context, before uint64, limit int) ([]*Set, error) {
-	if b.cfg.Store == nil {
-		return []*Set{b.Current()}, nil
+	sets, err := b.kept.History(ctx, before, limit)
+	if err != nil || b.cfg.Store == nil {
+		return sets, err
 	}
-	records, err := b.cfg.Store.History(ctx, before, limit+1)
-	if err != nil {
-		return nil, err
-	}
-	sets := []*Set{}
-	for _, r := range records {
-		if s, err := decode(r); err == nil {
-			sets = append(sets, s)
-		}
-	}
-	if err := b.tellEndings(ctx, sets); err != nil {
-		return nil, err
-	}
-	for i, s := range sets[:max(len(sets)-1, 0)] {
-		s.Changes = Diff(sets[i+1].Rules, s.Rules)
-	}
-	return sets[:min(len(sets), limit)], nil
+	return sets, b.tellEndings(ctx, sets)
 }
 
 // tellEndings says of each set how the watch over it ended. Of several nodes that watched the same, who ended first counts.
@@ -76,28 +47,24 @@ func (b *Book) WatchEnded(ctx context.Context, e Ending) error {
 
 // Unproved returns what a version is to be compared with: what was in force before the first of the sets that have not been in force for
 // as long as a watch takes, so that a bad set on top of another hides nothing; and when the version was stored, by the store's clock,
-// which is no node's. The error is [ErrNotFound] when nothing came before.
+// which is no node's. The error is [edition.ErrNotFound] when nothing came before.
 func (b *Book) Unproved(ctx context.Context, version uint64, watch time.Duration) (base *Set, stored time.Time, err error) {
 	sets, err := b.History(ctx, version+1, lookBack)
 	if err != nil {
 		return nil, stored, err
 	}
 	if len(sets) < 2 || sets[0].Version != version {
-		return nil, stored, fmt.Errorf("%w: nothing came before version %d", ErrNotFound, version)
+		return nil, stored, fmt.Errorf("%w: nothing came before version %d", edition.ErrNotFound, version)
 	}
 	stored = sets[0].Time
 	base, next := sets[1], sets[0]
 	for _, old := range sets[1:] {
 		base = old
-		if next.Time.Sub(old.Time) >= watch || old.Kind == KindGuard {
+		if next.Time.Sub(old.Time) >= watch || old.Kind == edition.KindGuard {
 			break
 		}
 		next = old
 	}
-	for _, known := range []*Set{b.before.Load(), b.Current()} {
-		if known != nil && known.Version == base.Version {
-			return known, stored, nil
-		}
-	}
-	return base, stored, b.make(base)
+	base, err = b.kept.Made(base)
+	return base, stored, err
 }

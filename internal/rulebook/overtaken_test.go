@@ -44,7 +44,7 @@ func TestOlderSetNeverReplacesANewer(t *testing.T) {
 		t.Errorf("version %d of %s is in force", v, late.Current().Author)
 	}
 	raw, err := os.ReadFile(keep)
-	var k kept
+	var k struct{ Version uint64 }
 	if err == nil {
 		err = json.Unmarshal(raw, &k)
 	}

@@ -3,9 +3,8 @@ package rulebook
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
+	"liveroom/internal/edition"
 	"liveroom/limit"
 )
 
@@ -18,15 +17,15 @@ type Draft struct {
 }
 
 // Publish puts a whole set in force on top of version ifMatch, on all nodes. Errors: [limit.Faults] with every fault,
-// [ErrFileSource], [ErrConflict], [ErrNeedsOverride] with the judge's reasons, or the store's.
+// [ErrFileSource], [edition.ErrConflict], [ErrNeedsOverride] with the judge's reasons, or the store's.
 func (b *Book) Publish(ctx context.Context, d Draft, ifMatch uint64) (*Set, error) {
-	s := &Set{Kind: KindPublish, Author: d.Author, Note: d.Note, Override: d.Override, Rules: d.Rules}
+	s := &Set{Story: edition.Story{Kind: edition.KindPublish, Author: d.Author, Note: d.Note, Override: d.Override}, Rules: d.Rules}
 	if b.cfg.Store == nil {
 		return nil, ErrFileSource
 	}
 	today := b.Current()
-	if today.Version != ifMatch {
-		return nil, fmt.Errorf("%w: version %d is in force, the change was made on %d", ErrConflict, today.Version, ifMatch)
+	if err := b.kept.May(ifMatch); err != nil {
+		return nil, err
 	}
 	if err := b.vet(s); err != nil {
 		return nil, err
@@ -36,13 +35,23 @@ func (b *Book) Publish(ctx context.Context, d Draft, ifMatch uint64) (*Set, erro
 			return nil, err
 		}
 	}
-	return b.store(ctx, s, ifMatch)
+	return b.published(ctx)(b.kept.Publish(ctx, s, ifMatch))
+}
+
+// published tells the review of what the store has taken.
+func (b *Book) published(ctx context.Context) func(*Set, error) (*Set, error) {
+	return func(s *Set, err error) (*Set, error) {
+		if err == nil {
+			b.cfg.Review.Published(ctx)
+		}
+		return s, err
+	}
 }
 
 // Examine returns rules as the gate would take them, and puts nothing in force. The error is that of a publish:
 // [limit.Faults] with every fault.
 func (b *Book) Examine(rules []limit.Rule) (*limit.Rules, error) {
-	s := &Set{Version: b.Current().Version, Rules: rules}
+	s := &Set{Story: edition.Story{Version: b.Current().Version}, Rules: rules}
 	if err := b.vet(s); err != nil {
 		return nil, err
 	}
@@ -65,18 +74,10 @@ func (b *Book) vet(s *Set) error {
 // Rollback puts the rules of an older version in force again, as a new version on top of ifMatch (0: whatever is in
 // force). It needs no override: it is the way out.
 func (b *Book) Rollback(ctx context.Context, to, ifMatch uint64, author, note string) (*Set, error) {
-	if ifMatch == 0 {
-		ifMatch = b.Current().Version
+	if b.cfg.Store == nil {
+		return nil, ErrFileSource
 	}
-	old, err := b.Version(ctx, to)
-	if err != nil {
-		return nil, err
-	}
-	s := restoring(old, KindRollback, author, note)
-	if err := b.make(s); err != nil {
-		return nil, err
-	}
-	return b.store(ctx, s, ifMatch)
+	return b.published(ctx)(b.kept.Restore(ctx, to, ifMatch, author, note))
 }
 
 // GuardRollback undoes version for the guard, unless somebody has published since: it puts the newest readable set up to
@@ -86,47 +87,6 @@ func (b *Book) GuardRollback(ctx context.Context, version, to uint64, why string
 	if b.cfg.Store == nil {
 		return ErrFileSource
 	}
-	if to == 0 || to >= version {
-		to = version - 1
-	}
-	records, err := b.cfg.Store.History(ctx, to+1, lookBack)
-	if err != nil {
-		return err
-	}
-	for _, r := range records {
-		if old, err := decode(r); err == nil && r.Version <= to {
-			s := restoring(old, KindGuard, "guard", why)
-			if b.make(s) == nil {
-				_, err = b.store(ctx, s, version)
-				return err
-			}
-		}
-	}
-	return fmt.Errorf("%w: nothing came before version %d", ErrNotFound, to+1)
-}
-
-func restoring(old *Set, kind Kind, author, note string) *Set {
-	return &Set{Kind: kind, Author: author, Note: note, Restores: old.Version, Rules: old.Rules}
-}
-
-// store publishes s, which is compiled, on top of version after, or of an unreadable one that followed it, and puts it in force here
-// without waiting for the news of it.
-func (b *Book) store(ctx context.Context, s *Set, after uint64) (*Set, error) {
-	raw, err := s.encode()
-	if err != nil {
-		return nil, err
-	}
-	if bad := b.unreadable.Load(); b.Current().Version == after && bad > after {
-		after = bad
-	}
-	b.own.Store(&compiled{raw, s.compiled}) // the news of it may be faster than the store's answer
-	version, err := b.cfg.Store.Publish(ctx, raw, after)
-	if err != nil {
-		return nil, err
-	}
-	stored := Record{Version: version, Payload: raw, Time: time.Now().UTC(), Node: b.cfg.Node}
-	b.take(stored)
-	b.cfg.Review.Published(ctx)
-	s.Version, s.Time, s.Node = stored.Version, stored.Time, stored.Node
-	return s, nil
+	_, err := b.published(ctx)(b.kept.RestoreGood(ctx, version, to, "guard", why))
+	return err
 }

@@ -1,4 +1,4 @@
-package rulebook
+package edition
 
 import (
 	"encoding/json"
@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// kept is the copy of the last good set, for a start without the store.
+// kept is the copy of the last good edition, for a start without the store.
 type kept struct {
 	Version uint64          `json:"version"`
 	Time    time.Time       `json:"time"`
 	Payload json.RawMessage `json:"payload"`
 }
 
-// keep writes the copy. That it fails is logged and no more: the set is in force and in the store.
+// keep writes the copy. That it fails is logged and no more: the edition is in force and in the store.
 //
-// Sets come here from whoever put them in force, at the same time and in any order; an older one never replaces a newer.
-func (b *Book) keep(r Record) {
-	if b.cfg.Keep == "" {
+// Editions come here from whoever put them in force, at the same time and in any order; an older one never replaces a newer.
+func (k *Keeper[E, P]) keep(r Record) {
+	if k.cfg.Keep == "" {
 		return
 	}
-	b.keeping.Lock()
-	defer b.keeping.Unlock()
-	if r.Version <= b.kept {
+	k.keeping.Lock()
+	defer k.keeping.Unlock()
+	if r.Version <= k.kept {
 		return
 	}
-	if err := writeKept(b.cfg.Keep, kept{r.Version, r.Time, r.Payload}); err != nil {
-		b.cfg.Log.Warn("limits: the last good set could not be kept", "err", err)
+	if err := writeKept(k.cfg.Keep, kept{r.Version, r.Time, r.Payload}); err != nil {
+		k.cfg.Log.Warn(k.cfg.Name+": the last good edition could not be kept", "err", err)
 		return
 	}
-	b.kept = r.Version
+	k.kept = r.Version
 }
 
 // writeKept replaces the file in one step, so that a crash leaves the old one or the new one.
@@ -58,21 +58,21 @@ func writeKept(path string, k kept) error {
 }
 
 // restoreKept puts the copy in force, when there is one that this server can read.
-func (b *Book) restoreKept() {
-	if b.cfg.Keep == "" {
+func (k *Keeper[E, P]) restoreKept() {
+	if k.cfg.Keep == "" {
 		return
 	}
-	raw, err := os.ReadFile(b.cfg.Keep)
+	raw, err := os.ReadFile(k.cfg.Keep)
 	if os.IsNotExist(err) {
 		return
 	}
-	var k kept
+	var is kept
 	if err == nil {
-		err = json.Unmarshal(raw, &k)
+		err = json.Unmarshal(raw, &is)
 	}
 	if err != nil {
-		b.cfg.Log.Warn("limits: the kept set can't be read", "err", err)
+		k.cfg.Log.Warn(k.cfg.Name+": the kept edition can't be read", "err", err)
 		return
 	}
-	b.take(Record{Version: k.Version, Payload: k.Payload, Time: k.Time})
+	k.take(Record{Version: is.Version, Payload: is.Payload, Time: is.Time})
 }
