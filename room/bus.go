@@ -61,6 +61,7 @@ type Bus interface {
 	Archive
 	SettingsStore
 	Auditor
+	Noter
 }
 
 // Publisher is the part of the bus for what is shown and not kept.
@@ -135,6 +136,12 @@ type SettingsStore interface {
 type Auditor interface {
 	// Audit keeps an entry about the room.
 	Audit(ctx context.Context, room string, entry []byte) error
+}
+
+// Noter is the part of the bus for what is kept for back ends that read on and shown to no viewer.
+type Noter interface {
+	// Note keeps an event of a room, "" for what is of none. It does not wait. An error means that nothing was sent.
+	Note(room string, event []byte) error
 }
 
 // Errors that a [Bus] tells apart.

@@ -20,6 +20,7 @@ type memoryBus struct {
 	settings map[string]revised
 	ledger   []ledgerEntry
 	audit    []string
+	notes    []string
 	ids      map[string]uint64
 
 	broken   bool // nothing can be subscribed to
@@ -53,6 +54,16 @@ func newMemoryBus() *memoryBus {
 }
 
 var _ Bus = (*memoryBus)(nil)
+
+func (b *memoryBus) Note(room string, event []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return errDown
+	}
+	b.notes = append(b.notes[max(0, len(b.notes)-99):], room+" "+string(event))
+	return nil
+}
 
 func (b *memoryBus) Audit(_ context.Context, room string, entry []byte) error {
 	b.mu.Lock()

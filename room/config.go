@@ -41,6 +41,9 @@ type Config struct {
 	// Everywhere brings a message to [Hub.Heard] of every node, this one included, and returns nil once all have it. Nil: this node is
 	// the only one.
 	Everywhere func(ctx context.Context, message []byte) error
+	// NoteSessions keeps who joined and left for back ends, besides how many. NoDanmaku keeps none of the danmaku that only their
+	// senders are shown.
+	NoteSessions, NoDanmaku bool
 	// Node names this node in welcomes.
 	Node string
 

@@ -135,6 +135,7 @@ func (r *Room) emit(by *Speaker, e *protocol.Custom) protocol.Ack {
 	if err != nil {
 		return protocol.Refuse(e.ID, r.hub.unsent(r.id, err))
 	}
+	r.hub.noteCustom(r.id, c)
 	r.hub.cfg.Metrics.messages[protocol.ClassEvent].Inc()
 	return protocol.Ack{ID: e.ID, Code: protocol.OK, MID: mid, TS: c.TS}
 }
@@ -216,13 +217,15 @@ func (h *Hub) Cast(ctx context.Context, who Identity, e *protocol.Custom) protoc
 		}
 		ack = protocol.Ack{ID: e.ID, Code: protocol.OK, MID: mid, TS: h.stamps.at(max(d.At, h.gate.Now()))}
 	}
-	message, err := newCustom(mid, e, ack.TS).encode()
+	c := newCustom(mid, e, ack.TS)
+	message, err := c.encode()
 	if err == nil {
 		err = h.everywhere(ctx, message)
 	}
 	if err != nil {
 		return protocol.Refuse(e.ID, h.unsent("", err))
 	}
+	h.noteCustom("", c)
 	h.cfg.Metrics.messages[protocol.ClassEvent].Inc()
 	return ack
 }

@@ -36,6 +36,8 @@ func (l *loop) Subscribe(_ context.Context, _ string, f room.Feed) (room.Opening
 
 func (l *loop) GiftsEnd(context.Context, string) (uint64, error) { return 7, nil }
 
+func (l *loop) Note(string, []byte) error { return nil }
+
 func (l *loop) LedgerID() string { return "" }
 
 func (l *loop) Recent(context.Context, string, int) ([][]byte, error) { return nil, nil }

@@ -74,6 +74,7 @@ func New(cfg Config) (*Hub, error) {
 	}
 	h.spawn(h.sweep)
 	h.spawn(h.castAll)
+	h.spawn(h.noteVisits)
 	cfg.Metrics.behind(0, rungNormal, cfg.Audience.Tick)
 	if cfg.Lag != nil {
 		h.spawn(h.watch)

@@ -93,12 +93,14 @@ func (r *Room) admit(j *JoinRequest) (*Member, audience.View, *protocol.Error) {
 		return nil, audience.View{}, admit.Error(protocol.ReasonRateLimited, d)
 	}
 	m := &Member{
-		session: j.Session, room: r, user: u, place: p, conn: j.Conn, networks: j.Networks, addr: j.Addr, lang: j.Lang, spot: audience.Spot{Order: j.Order, Deflates: j.Deflates},
+		id: j.SessionID, session: j.Session, room: r, user: u, place: p, conn: j.Conn, networks: j.Networks, addr: j.Addr, lang: j.Lang, spot: audience.Spot{Order: j.Order, Deflates: j.Deflates},
 		joined: now, joinedAs: j.Who.Role, traits: j.Who.Traits,
 	}
 	who := j.Who
 	m.who.Store(&who)
-	return m, r.audience.Join(m, j.Hello.Resume), nil
+	v := r.audience.Join(m, j.Hello.Resume)
+	r.noteSession(m, "joined", &r.visits.joined)
+	return m, v, nil
 }
 
 // welcome encodes what a session is told when it has joined: the welcome, what was said lately, and the gifts that it

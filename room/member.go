@@ -15,6 +15,7 @@ import (
 // Member is one session in a room. Receive is called from one goroutine at a time, Leave from any.
 type Member struct {
 	// fixed
+	id       string // of the session
 	session  Session
 	room     *Room
 	user     *User
@@ -142,6 +143,7 @@ func (m *Member) Leave() {
 	}
 	m.expireWithToken() // which stops what runs
 	m.room.audience.Leave(m)
+	m.room.noteSession(m, "left", &m.room.visits.left)
 	who := Identity{User: m.user.id, Role: m.joinedAs, Traits: m.traits}
 	m.room.giveBack(m.joined, &Speaker{who: &who, user: m.user, place: m.place, conn: m.conn, networks: m.networks, addr: m.addr}, limit.Join, 1)
 	m.room.hub.depart(m.user, m.place)

@@ -73,6 +73,9 @@ func (r *Room) live(now limit.Instant, p *policy, by *Speaker, req *protocol.Req
 		if by.echo != nil {
 			by.echo.Hold(event) // the answer takes it along
 		}
+		if c != protocol.ClassDanmaku || !r.hub.cfg.NoDanmaku {
+			r.hub.note(r.id, event)
+		}
 		return protocol.Ack{ID: req.ID, Code: protocol.Degraded, MID: m.MID, TS: m.TS, Err: admit.Error(protocol.ReasonRoomBusy, d)}
 	}
 	if err := r.hub.bus.Publish(c, r.id, event); errors.Is(err, ErrForbidden) {

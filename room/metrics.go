@@ -16,6 +16,7 @@ type Metrics struct {
 	rooms, users prometheus.Gauge
 	messages     [protocol.NumClasses]prometheus.Counter
 	repeats      prometheus.Counter
+	unnoted      prometheus.Counter
 	lag, tick    prometheus.Gauge
 	overload     [len(stages)]prometheus.Gauge
 }
@@ -37,6 +38,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		repeats: f.NewCounter(prometheus.CounterOpts{Name: "liveroom_first_answers_total",
 			Help: "Requests answered from the memory of first answers."}),
 	}
+	m.unnoted = f.NewCounter(prometheus.CounterOpts{Name: "liveroom_events_unkept_total",
+		Help: "Events that could not be handed to the log that back ends read."})
 	messages := f.NewCounterVec(prometheus.CounterOpts{Name: "liveroom_messages_total",
 		Help: "Messages admitted by this node; degraded and repeated ones are not counted."}, []string{"class"})
 	for c := range protocol.NumClasses {

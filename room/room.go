@@ -34,6 +34,7 @@ type Room struct {
 	policy atomic.Pointer[policy] // stored with mu held
 	heard  heard                  // custom events
 	stats  stats
+	visits visits
 
 	// mu guards the rest, and that viewers are told of policies in their order.
 	mu    lock.Mutex[lock.Room]
@@ -78,6 +79,7 @@ func (r *Room) open(ctx context.Context, create func() *protocol.Error) *protoco
 			stop()
 			return refusal
 		}
+		r.hub.note(r.id, roomNote{noteRoom, "made", r.hub.cfg.Node, r.hub.cfg.Now().UnixMilli()})
 	}
 	if o.Revision > 0 {
 		r.adopt(o.Settings, o.Revision)
@@ -137,6 +139,7 @@ func (r *Room) quiet(now limit.Instant) bool {
 // close ends the subscription and hands over what likes are left. Nobody is in the room and no runner exists.
 func (r *Room) close() error {
 	r.stop()
+	r.noteVisits()
 	r.mu.Lock()
 	n := r.likes.pending
 	r.likes.pending = 0

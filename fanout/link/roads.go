@@ -63,6 +63,7 @@ const (
 	RoadSettings
 	RoadRevoke
 	RoadAudit
+	RoadSaid
 	RoadRooms
 )
 
@@ -101,6 +102,7 @@ func newRoads(l *Link) *roads {
 		RoadSettings:  stored(BucketPrefix(SettingsBucket)),
 		RoadRevoke:    stored(BucketPrefix(RevokedBucket)),
 		RoadAudit:     stored(AuditPrefix),
+		RoadSaid:      stored(SaidPrefix),
 		RoadRooms:     hears(roomPrefix+"*.>", roomPrefix+own+".>"),
 	}}
 	a.all = append(a.all, live(KindLikes), live(KindSeen), stored(LikesPrefix), stored(BucketPrefix(NodesBucket)), stored(BucketPrefix(ClusterBucket)),

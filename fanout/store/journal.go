@@ -6,6 +6,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"liveroom/fanout/link"
+	"liveroom/protocol"
 )
 
 // Journal reads the streams that keep what was admitted: gifts, what moderators did, sets of limits, and what was said.
@@ -26,3 +27,22 @@ func (j *Journal) State(ctx context.Context, stream string) (name string, info *
 func (j *Journal) Records(ctx context.Context, stream string, ask link.Ask) ([]link.Record, error) {
 	return j.link.ReadSure(ctx, stream, ask)
 }
+
+// ofNoRoom stands for a room where something is of none. "==" begins no room's token.
+const ofNoRoom = "==all"
+
+// Note keeps an event of a room, "" for what is of none, beside the copies of danmaku. It does not wait; ErrForbidden or
+// ErrDisconnected when nothing was sent.
+func (j *Journal) Note(room string, event []byte) error {
+	if err := j.link.May(link.RoadSaid); err != nil {
+		return err
+	}
+	token := ofNoRoom
+	if room != "" {
+		token = protocol.Token(room)
+	}
+	return j.link.Publish(link.SaidPrefix+token, event)
+}
+
+// OfNoRoom reports whether a subject of what was said is that of no room.
+func OfNoRoom(subject string) bool { return subject == link.SaidPrefix+ofNoRoom }

@@ -71,6 +71,7 @@ func (b *loopback) AuditOf(_ context.Context, id string, before uint64, limit in
 	}
 	return out, nil
 }
+func (b *loopback) Note(string, []byte) error    { return nil }
 func (b *loopback) AddLikes(string, int64) error { return nil }
 func (b *loopback) Settings(_ context.Context, id string) ([]byte, uint64, error) {
 	return b.settings[id], b.revision, nil

@@ -124,6 +124,7 @@ type Protocol struct {
 type Events struct {
 	Types       []string
 	Danmaku     string
+	Sessions    string
 	DanmakuAge  time.Duration
 	DanmakuSize int // MiB
 	GiftAge     time.Duration
@@ -146,10 +147,10 @@ type Hook struct {
 	Timeout time.Duration
 }
 
-// Whether danmaku are kept.
+// Whether danmaku, or sessions, are kept.
 const (
-	DanmakuOn  = "on"
-	DanmakuOff = "off"
+	EventsOn  = "on"
+	EventsOff = "off"
 )
 
 // Rooms bounds what rooms there may be and what is said in them.
@@ -297,8 +298,8 @@ func Settings() []Setting {
 			Doc: "What may be said of a user beside name and role, by the attrs of a token or of a call, each a-z 0-9 _, the same on all nodes. The pages show level, badge and fan_club. Empty: nothing, and a token's attrs are not looked at."},
 		{Key: "events.types", Unit: "list of identifiers", Default: "", into: func(c *Config) any { return &c.Events.Types }, check: eventTypes,
 			Doc: "The types of custom events that the platform may send over the HTTP API, each 1 to 64 of A-Z a-z 0-9 _ . : @ -, the same on all nodes. Empty: there are none."},
-		{Key: "events.danmaku", Unit: "on or off", Default: DanmakuOn, into: func(c *Config) any { return &c.Events.Danmaku }, check: oneOf(DanmakuOn, DanmakuOff),
-			Doc: "Whether danmaku and like totals are kept on disk for back ends that read them (GET /api/v1/events). The same on all nodes."},
+		{Key: "events.danmaku", Unit: "on or off", Default: EventsOn, into: func(c *Config) any { return &c.Events.Danmaku }, check: oneOf(EventsOn, EventsOff),
+			Doc: "Whether danmaku are kept on disk for back ends that read them (GET /api/v1/events), beside all else. The same on all nodes."},
 		{Key: "events.danmaku_age", Unit: "duration", Default: "168h", into: func(c *Config) any { return &c.Events.DanmakuAge }, check: between(time.Minute, 366*24*time.Hour),
 			Doc: "How long. 1m to 8784h."},
 		{Key: "events.danmaku_size", Unit: "MiB", Default: "4096", into: func(c *Config) any { return &c.Events.DanmakuSize }, check: between(16, 1<<20),
@@ -307,6 +308,8 @@ func Settings() []Setting {
 			Doc: "How long gifts stay in the ledger. 24h to 936h."},
 		{Key: "events.gift_size", Unit: "MiB", Default: "4096", into: func(c *Config) any { return &c.Events.GiftSize }, check: between(16, 1<<20),
 			Doc: "How much of the disk the ledger takes at most; then gifts are refused, with an alert at 80 %."},
+		{Key: "events.sessions", Unit: "on or off", Default: EventsOff, into: func(c *Config) any { return &c.Events.Sessions }, check: oneOf(EventsOn, EventsOff),
+			Doc: "Whether each join and leave is kept too, with its user. Off: how many there were, per room and ten seconds."},
 		{Key: "limits.file", Unit: "file", Default: "", into: func(c *Config) any { return &c.Limits.File },
 			Doc: "Limit rules, YAML. Empty: the rules that ship."},
 		{Key: "limits.source", Unit: "cluster or file", Default: SourceCluster, into: func(c *Config) any { return &c.Limits.Source }, check: oneOf(SourceFile, SourceCluster),

@@ -28,19 +28,38 @@ type Kind string
 
 // The kinds. A gap is of no log and always told.
 const (
-	Danmaku    Kind = "danmaku"
-	Likes      Kind = "likes"
-	Gift       Kind = "gift"
-	Moderation Kind = "moderation"
-	LimitSet   Kind = "limits"
-	Gap        Kind = "gap"
+	Announcement Kind = "announcement"
+	Audience     Kind = "audience" // how many came and went
+	Custom       Kind = "custom"
+	Danmaku      Kind = "danmaku"
+	Gift         Kind = "gift"
+	Likes        Kind = "likes"
+	LimitSet     Kind = "limits"
+	Moderation   Kind = "moderation"
+	Room         Kind = "room"    // made, opened, closed, set
+	Session      Kind = "session" // who came and went
+	Gap          Kind = "gap"
 )
 
-// of says in which log a kind lies.
-var of = map[Kind]Log{Danmaku: Said, Likes: Said, Gift: Gifts, Moderation: Acts, LimitSet: Limits}
-
 // Kinds lists those that can be asked for.
-func Kinds() []Kind { return []Kind{Danmaku, Gift, Likes, LimitSet, Moderation} }
+func Kinds() []Kind {
+	return []Kind{Announcement, Audience, Custom, Danmaku, Gift, Likes, LimitSet, Moderation, Room, Session}
+}
+
+// in reports whether a log has some of a kind.
+func (k Kind) in(l Log) bool {
+	switch k {
+	case Announcement, Moderation:
+		return l == Acts
+	case Gift:
+		return l == Gifts
+	case LimitSet:
+		return l == Limits
+	case Room:
+		return l == Acts || l == Said
+	}
+	return l == Said
+}
 
 // Record is a stored entry. Its Seq grows within its log.
 type Record struct {
@@ -111,7 +130,7 @@ type gap struct {
 
 func gapEntry(l Log, g gap, at uint64) Entry {
 	for _, k := range Kinds() {
-		if of[k] == l {
+		if k.in(l) {
 			g.Of = append(g.Of, k)
 		}
 	}
@@ -142,7 +161,7 @@ func (f Filter) wants(r Record) bool {
 // logs are those that have something of the kinds.
 func (f Filter) logs() (out []Log) {
 	for l := range NumLogs {
-		if len(f.Kinds) == 0 || slices.ContainsFunc(f.Kinds, func(k Kind) bool { return of[k] == l }) {
+		if len(f.Kinds) == 0 || slices.ContainsFunc(f.Kinds, func(k Kind) bool { return k.in(l) }) {
 			out = append(out, l)
 		}
 	}

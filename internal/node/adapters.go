@@ -25,12 +25,13 @@ type bus struct {
 	*store.RoomSettings
 	*store.AuditLog
 	*store.RecentLog
+	*store.Journal
 }
 
 var _ room.Bus = bus{}
 
 func newBus(f *fanout.Fabric) bus {
-	return bus{f.Feeds, f.Store.Gifts, f.Store.Likes, f.Store.Settings, f.Store.Audit, f.Store.Recent}
+	return bus{f.Feeds, f.Store.Gifts, f.Store.Likes, f.Store.Settings, f.Store.Audit, f.Store.Recent, f.Store.Journal}
 }
 
 // Subscribe implements [room.Publisher].
@@ -58,6 +59,9 @@ func (b bus) PutSettings(ctx context.Context, id string, value []byte, revision 
 	next, err := b.RoomSettings.PutSettings(ctx, id, value, revision)
 	return next, busError(err)
 }
+
+// Note implements [room.Noter].
+func (b bus) Note(id string, event []byte) error { return busError(b.Journal.Note(id, event)) }
 
 // auditTrail lets the API read what the fabric keeps.
 type auditTrail struct{ *store.AuditLog }

@@ -1,7 +1,9 @@
 package node
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -70,8 +72,20 @@ func roomOf(subject, prefix string) (room string, ok bool) {
 }
 
 func tellAct(r *journal.Record, k link.Record) {
-	if room, ok := roomOf(k.Subject, link.AuditPrefix); ok {
-		r.Kind, r.Room, r.Event = journal.Moderation, room, k.Data
+	room, ok := roomOf(k.Subject, link.AuditPrefix)
+	if !ok {
+		return
+	}
+	r.Kind, r.Room, r.Event = journal.Moderation, room, k.Data
+	var act struct {
+		Action string `json:"action"`
+	}
+	_ = json.Unmarshal(k.Data, &act) // what a later version writes is moderation
+	switch act.Action {
+	case string(protocol.ActionAnnounce):
+		r.Kind = journal.Announcement
+	case string(protocol.ActionOpen), string(protocol.ActionClose), "settings":
+		r.Kind = journal.Room
 	}
 }
 
@@ -89,14 +103,23 @@ func tellGift(r *journal.Record, k link.Record) {
 	}
 }
 
-// tellSaid tells danmaku, and like totals, which are decimals.
+// said are the kinds of what was said, by the event's name. One that is not among them is of a later version.
+var said = map[string]journal.Kind{"danmaku": journal.Danmaku, "custom": journal.Custom, "room": journal.Room, "audience": journal.Audience, "session": journal.Session}
+
+// tellSaid tells events, which begin with their names, and like totals, which are decimals.
 func tellSaid(r *journal.Record, k link.Record) {
 	room, ok := roomOf(k.Subject, link.SaidPrefix)
-	if !ok {
+	if !ok && !store.OfNoRoom(k.Subject) {
 		return
 	}
-	r.Kind, r.Room, r.Event = journal.Danmaku, room, k.Data
+	if ok {
+		r.Room = room
+	}
 	if total, err := strconv.ParseInt(string(k.Data), 10, 64); err == nil {
 		r.Kind, r.Event = journal.Likes, protocol.AppendLike(nil, 0, total)
+		return
 	}
+	name, _ := bytes.CutPrefix(k.Data, []byte(`{"ev":"`))
+	name, _, _ = bytes.Cut(name, []byte(`"`))
+	r.Kind, r.Event = said[string(name)], k.Data
 }

@@ -27,7 +27,7 @@ func (n *Node) joinNodes(ctx context.Context, reg prometheus.Registerer) (err er
 	cfg := fanout.Config{
 		NodeID: n.cfg.NodeID, DataDir: n.cfg.DataDir, Metrics: reg,
 		GiftAge: kept.GiftAge, GiftBytes: int64(kept.GiftSize) << 20,
-		Danmaku: store.Danmaku{Off: kept.Danmaku == config.DanmakuOff, Age: kept.DanmakuAge, Bytes: int64(kept.DanmakuSize) << 20},
+		Danmaku: store.Danmaku{Off: kept.Danmaku == config.EventsOff, Age: kept.DanmakuAge, Bytes: int64(kept.DanmakuSize) << 20},
 	}
 	if n.cfg.Embedded() {
 		if n.fabric, err = fanout.Open(ctx, cfg, n.log); err != nil {
