@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"liveroom/fanout/link"
 	"liveroom/fanout/store"
 	"liveroom/protocol"
 )
@@ -92,6 +93,25 @@ func (c Config) withDefaults() Config {
 		c.PendingMessages = 8192
 	}
 	return c
+}
+
+// link is what a node's way to NATS needs of it, with defaults.
+func (c Config) link() link.Config {
+	return link.Config{
+		NodeID: c.NodeID, URLs: c.URLs, Credentials: c.Credentials, TLS: c.TLS,
+		DataDir: c.DataDir, DiskMost: store.DiskMost(c.GiftBytes, c.Danmaku.Bytes), MemoryMost: store.MemoryMost,
+		StoreTimeout: c.StoreTimeout, ProbeTimeout: c.ProbeTimeout, FollowEvery: c.FollowEvery,
+		Metrics: link.NewMetrics(c.Metrics),
+	}
+}
+
+// store is what it says of what is stored, with defaults.
+func (c Config) store() store.Config {
+	return store.Config{
+		NodeID: c.NodeID, DataDir: c.DataDir, GiftBytes: c.GiftBytes, GiftAge: c.GiftAge, Danmaku: c.Danmaku, GiftRetry: c.GiftRetry,
+		LikesGather: c.LikesGather, StoreTimeout: c.StoreTimeout, MeasureEvery: c.ProbeEvery, GrowEvery: c.GrowEvery,
+		Metrics: store.NewMetrics(c.Metrics),
+	}
 }
 
 // Validate returns every fault of the configuration, joined, each with its field; nil when there is none.

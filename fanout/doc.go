@@ -22,7 +22,7 @@
 // Another bus in place of NATS for live traffic is a package with what [feed.Bus] asks for, and the one line in fabric.go that makes
 // it.
 //
-// Files: fabric.go, the parts together, and whether all is well; config.go.
+// Files: fabric.go, the parts together, and whether all is well; restore.go, a store out of a backup; config.go.
 //
 // # Subjects
 //

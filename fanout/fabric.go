@@ -48,19 +48,11 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Fabric, error) {
 
 func (f *Fabric) open(ctx context.Context, log *slog.Logger) (err error) {
 	cfg := f.cfg
-	f.Link, err = link.Open(ctx, link.Config{
-		NodeID: cfg.NodeID, URLs: cfg.URLs, Credentials: cfg.Credentials, TLS: cfg.TLS,
-		DataDir: cfg.DataDir, DiskMost: store.DiskMost(cfg.GiftBytes, cfg.Danmaku.Bytes), MemoryMost: store.MemoryMost,
-		StoreTimeout: cfg.StoreTimeout, ProbeTimeout: cfg.ProbeTimeout, FollowEvery: cfg.FollowEvery,
-		Metrics: link.NewMetrics(cfg.Metrics),
-	}, log)
+	f.Link, err = link.Open(ctx, cfg.link(), log)
 	if err != nil {
 		return err
 	}
-	f.Store, err = store.Open(ctx, f.Link, store.Config{
-		NodeID: cfg.NodeID, DataDir: cfg.DataDir, GiftBytes: cfg.GiftBytes, GiftAge: cfg.GiftAge, Danmaku: cfg.Danmaku, GiftRetry: cfg.GiftRetry, LikesGather: cfg.LikesGather, StoreTimeout: cfg.StoreTimeout,
-		MeasureEvery: cfg.ProbeEvery, GrowEvery: cfg.GrowEvery, Metrics: store.NewMetrics(cfg.Metrics),
-	})
+	f.Store, err = store.Open(ctx, f.Link, cfg.store())
 	if err != nil {
 		return err
 	}

@@ -35,10 +35,7 @@ func health(ctx context.Context, args []string, stdout io.Writer, environ []stri
 	if err != nil {
 		return err
 	}
-	road := &http.Transport{ // no proxy of the environment stands between a server and its own machine,
-		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // nor anybody who could show another certificate
-	}
-	res, err := (&http.Client{Transport: road}).Do(req)
+	res, err := (&http.Client{Transport: localRoad()}).Do(req)
 	if err != nil {
 		return fmt.Errorf("no server answers at %s: %w", addr, err)
 	}
@@ -52,6 +49,12 @@ func health(ctx context.Context, args []string, stdout io.Writer, environ []stri
 	}
 	_, err = stdout.Write(said)
 	return err
+}
+
+// localRoad leads to a server on this machine: no proxy of the environment stands between, nor anybody who could show another
+// certificate.
+func localRoad() *http.Transport {
+	return &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 }
 
 // loopback is where a server that listens on addr is reached from its own machine.

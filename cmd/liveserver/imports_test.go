@@ -39,6 +39,7 @@ var edges = map[string]struct {
 	"liveroom/fanout/presence": {[]string{"liveroom/protocol", "liveroom/fanout/link"}, "who is there is nobody else's business"},
 	"liveroom/fanout/question": {[]string{"liveroom/fanout/link"}, "a question is handed the names of the other nodes"},
 
+	"liveroom/internal/backup":   {nil, "what is in a stream is the store's"},
 	"liveroom/internal/journal":  {nil, "logs are merged and gaps told without knowing what is in them or where they lie"},
 	"liveroom/internal/hook":     {nil, "how a platform is asked knows nothing of what it is asked"},
 	"liveroom/internal/hooktest": {nil, "what stands for the platform in tests shares nothing with what it tests"},

@@ -45,12 +45,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 		err = doctor(ctx, args, stdout, environ)
 	case "hook-test":
 		err = testHooks(ctx, args, stdout, environ)
+	case "backup":
+		err = backUp(ctx, args, stdout, environ)
+	case "restore":
+		err = restore(ctx, args, stdout, stderr, environ)
 	case "version":
 		err = version(args, stdout)
 	case "help":
 		err = config.ErrHelp
 	default:
-		return config.Fault{Path: "command", Sentence: fmt.Sprintf("there is no command %q: it is serve, token, check, health, hook-test, doctor or version (liveserver -help)", command)}
+		return config.Fault{Path: "command", Sentence: fmt.Sprintf("there is no command %q: it is serve, token, check, health, hook-test, doctor, backup, restore or version (liveserver -help)", command)}
 	}
 	if errors.Is(err, config.ErrHelp) {
 		if command == "token" {
@@ -74,6 +78,10 @@ func usage(w io.Writer) {
   liveserver doctor [flags]    examine what a node of this configuration needs, and say what to do
   liveserver hook-test [flags] ask the configured hooks what a server asks, and say what is wrong with the answers; -user U pays for
                                the sample, and -pay takes the price in the end
+  liveserver backup FILE [flags]
+                               write all that the running server keeps into FILE; -client-cert, -client-key: for admin_tls.client_ca
+  liveserver restore FILE [flags]
+                               fill an empty data directory from FILE, before the server starts on it
   liveserver version [FILE]    print what was built, of which modules; -sbom: as CycloneDX JSON
 
 A flag wins over the environment, which wins over the file, which wins over the default.

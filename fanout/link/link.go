@@ -327,3 +327,12 @@ func (l *Link) Publish(subject string, payload []byte) error {
 func (l *Link) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, l.cfg.StoreTimeout)
 }
+
+// Inside connects to the embedded server once more, for what would hold the node's own connections up. The caller closes it.
+func (l *Link) Inside(name string) (*nats.Conn, error) {
+	c, err := nats.Connect("", nats.Name("liveroom "+l.cfg.NodeID+" "+name), nats.InProcessServer(l.server), nats.NoReconnect())
+	if err != nil {
+		return nil, fmt.Errorf("connect to nats: %w", err)
+	}
+	return c, nil
+}

@@ -68,7 +68,7 @@ func (n *Node) openDoors(reg *prometheus.Registry) error {
 		return err
 	}
 	n.viewers.Handler, n.viewers.TLSConfig = viewersMux(pages, calls, n.acceptor), n.certificate.config()
-	n.operators.Handler, n.operators.TLSConfig = n.certified(operatorsMux(n.cfg, pages, calls, n.health, reg, n.log)), n.forOperators()
+	n.operators.Handler, n.operators.TLSConfig = n.certified(operatorsMux(n, pages, calls, reg)), n.forOperators()
 	return nil
 }
 

@@ -124,6 +124,9 @@ func Check(cfg config.Config) (rules int, err error) {
 	if err := (&Node{cfg: cfg, log: slog.New(slog.DiscardHandler)}).readCertificates(); err != nil {
 		return 0, err
 	}
+	if _, err := readVersion(cfg.DataDir); err != nil {
+		return 0, err
+	}
 	return len(spec.Rules), nil
 }
 

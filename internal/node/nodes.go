@@ -23,12 +23,8 @@ import (
 
 // joinNodes opens the fabric between nodes.
 func (n *Node) joinNodes(ctx context.Context, reg prometheus.Registerer) (err error) {
-	kept := n.cfg.Events
-	cfg := fanout.Config{
-		NodeID: n.cfg.NodeID, DataDir: n.cfg.DataDir, Metrics: reg,
-		GiftAge: kept.GiftAge, GiftBytes: int64(kept.GiftSize) << 20,
-		Danmaku: store.Danmaku{Off: kept.Danmaku == config.EventsOff, Age: kept.DanmakuAge, Bytes: int64(kept.DanmakuSize) << 20},
-	}
+	cfg := stored(n.cfg)
+	cfg.Metrics = reg
 	if n.cfg.Embedded() {
 		if n.fabric, err = fanout.Open(ctx, cfg, n.log); err != nil {
 			return config.Fault{Path: "data_dir", Allowed: "a directory that the embedded NATS server can use", Received: err.Error()}
@@ -54,6 +50,16 @@ func (n *Node) joinNodes(ctx context.Context, reg prometheus.Registerer) (err er
 	}
 	n.closers.add("close the store", closeTimeout, n.fabric.Close)
 	return nil
+}
+
+// stored is what a node of this configuration keeps where.
+func stored(cfg config.Config) fanout.Config {
+	kept := cfg.Events
+	return fanout.Config{
+		NodeID: cfg.NodeID, DataDir: cfg.DataDir,
+		GiftAge: kept.GiftAge, GiftBytes: int64(kept.GiftSize) << 20,
+		Danmaku: store.Danmaku{Off: kept.Danmaku == config.EventsOff, Age: kept.DanmakuAge, Bytes: int64(kept.DanmakuSize) << 20},
+	}
 }
 
 // hasStore finds fault with a build that is told to keep everything inside and has nothing to keep it in.
@@ -124,20 +130,4 @@ func ID(cfg config.Config) string {
 		return '-'
 	}, name)
 	return cmp.Or(id[:min(len(id), protocol.MaxIdentifier-len(suffix))], "n1") + suffix
-}
-
-// prepareDataDir makes the directory when it is missing and makes sure that files can be written there.
-func prepareDataDir(dir string) error {
-	err := os.MkdirAll(dir, 0o750)
-	if err == nil {
-		var probe *os.File
-		if probe, err = os.CreateTemp(dir, ".probe-*"); err == nil {
-			probe.Close()
-			err = os.Remove(probe.Name())
-		}
-	}
-	if err != nil {
-		return config.Fault{Path: "data_dir", Allowed: "a directory that this process can write to", Received: err.Error()}
-	}
-	return nil
 }

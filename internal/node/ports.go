@@ -132,17 +132,18 @@ func describe(w http.ResponseWriter, r *http.Request) {
 
 // operatorsMux has the operators' page and API, metrics, health and profiles. The command line is no profile here: it may
 // hold a secret.
-func operatorsMux(cfg config.Config, pages *site.Site, calls *api.API, h *health, reg *prometheus.Registry, log *slog.Logger) http.Handler {
+func operatorsMux(n *Node, pages *site.Site, calls *api.API, reg *prometheus.Registry) http.Handler {
 	mux := http.NewServeMux()
 	pages.Admin(mux)
-	h.register(mux)
+	n.health.register(mux)
 	mux.HandleFunc("GET "+description, describe)
 	mux.Handle("/api/", calls.Handler())
-	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelError)}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelError)}))
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	mux.Handle("POST /debug/free", calls.ForAdmins(http.HandlerFunc(freeMemory)))
-	return site.Operators{Addr: cfg.AdminAddr, Hosts: cfg.AdminHosts, Origins: cfg.AllowedOrigins(), Scraped: []string{"/healthz", "/readyz", "/metrics"}}.Guard(mux)
+	mux.Handle("POST "+BackupPath, calls.ForAdmins(http.HandlerFunc(n.backUp)))
+	return site.Operators{Addr: n.cfg.AdminAddr, Hosts: n.cfg.AdminHosts, Origins: n.cfg.AllowedOrigins(), Scraped: []string{"/healthz", "/readyz", "/metrics"}}.Guard(mux)
 }
