@@ -34,6 +34,7 @@
 //	lr.room.<room>.likes      the room's like total, decimal
 //	lr.room.<room>.seen       how far somebody has seen the room: gift sequence, settings revision, like total
 //	lr.gift.<room>            what the ledger stores (stream liveroom_gifts)
+//	lr.consumer.<name>        where a reader of what was admitted is (stream liveroom_consumers)
 //	lr.intent.<key>           a gift that is being paid for (stream liveroom_intents); lr.gift.==end=<attempt> ends its attempt
 //	lr.likes.<room>           what the like counters store (stream liveroom_likes)
 //	lr.likelog                totals that were shown to somebody (stream liveroom_likelog, embedded server only)
@@ -41,7 +42,7 @@
 //	lr.room.==<node>.*        a node's messages to itself over the roads of rooms, see package link
 //	lr.rules                  sets of limits (stream liveroom_rules); lr.rulesnews tells that there is a new one
 //	lr.audit.<room>           what moderators did (stream liveroom_audit)
-//	lr.said.<room>            danmaku, re-published by liveroom_recent, for who reads on (stream liveroom_events, with lr.room.*.likes)
+//	lr.said.<room>            danmaku, re-published by liveroom_recent, and what rooms note, for who reads on (stream liveroom_events, with lr.room.*.likes)
 //	lr.node.<node>.presence   who a node is and its rooms, every two seconds
 //	lr.node.<node>.whole      asks a node to announce all of its rooms
 //	lr.node.<node>.probe.*    a node's messages to itself, one subject per connection

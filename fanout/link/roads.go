@@ -64,6 +64,7 @@ const (
 	RoadRevoke
 	RoadAudit
 	RoadSaid
+	RoadConsumer
 	RoadRooms
 )
 
@@ -103,6 +104,7 @@ func newRoads(l *Link) *roads {
 		RoadRevoke:    stored(BucketPrefix(RevokedBucket)),
 		RoadAudit:     stored(AuditPrefix),
 		RoadSaid:      stored(SaidPrefix),
+		RoadConsumer:  stored(ConsumerPrefix),
 		RoadRooms:     hears(roomPrefix+"*.>", roomPrefix+own+".>"),
 	}}
 	a.all = append(a.all, live(KindLikes), live(KindSeen), stored(LikesPrefix), stored(BucketPrefix(NodesBucket)), stored(BucketPrefix(ClusterBucket)),

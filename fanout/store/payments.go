@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -86,26 +85,8 @@ func (p *Payments) Intents(ctx context.Context, each func(Intent) bool) error {
 
 // DropIntent takes away what is settled. It may be gone already.
 func (p *Payments) DropIntent(ctx context.Context, attempt uint64) error {
-	ctx, cancel := p.link.Bounded(ctx)
-	defer cancel()
-	answer, err := p.link.Store.RequestWithContext(ctx, "$JS.API.STREAM.MSG.DELETE."+link.IntentStream, fmt.Appendf(nil, `{"seq":%d,"no_erase":true}`, attempt))
-	if err != nil {
-		return fmt.Errorf("drop intent %d: %w", attempt, err)
-	}
-	var got struct {
-		Error *jetstream.APIError `json:"error"`
-	}
-	if err := json.Unmarshal(answer.Data, &got); err != nil {
-		return fmt.Errorf("drop intent %d: %w", attempt, err)
-	}
-	if got.Error == nil {
-		return nil
-	}
-	// The server has one word for all that may be wrong with it.
-	if _, there, err := p.link.LeaderGet(ctx, link.IntentStream, link.Ask{Seq: attempt}); err == nil && !there {
-		return nil
-	}
-	return fmt.Errorf("drop intent %d: %w", attempt, got.Error)
+	_, err := p.drop(ctx, link.IntentStream, attempt)
+	return err
 }
 
 // endSubject is where an attempt's end is kept, among the gifts. "==" begins no room's token.

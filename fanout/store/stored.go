@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -117,6 +118,30 @@ func (c *core) put(ctx context.Context, road link.Road, m *nats.Msg, opts ...jet
 	return nil, fmt.Errorf("%w: %w", storeFailure(err), err)
 }
 
+// drop takes a stored message away; false when it was not there.
+func (c *core) drop(ctx context.Context, stream string, seq uint64) (was bool, err error) {
+	ctx, cancel := c.link.Bounded(ctx)
+	defer cancel()
+	answer, err := c.link.Store.RequestWithContext(ctx, "$JS.API.STREAM.MSG.DELETE."+stream, fmt.Appendf(nil, `{"seq":%d,"no_erase":true}`, seq))
+	if err != nil {
+		return false, fmt.Errorf("drop %d of %s: %w", seq, stream, err)
+	}
+	var got struct {
+		Error *jetstream.APIError `json:"error"`
+	}
+	if err := json.Unmarshal(answer.Data, &got); err != nil {
+		return false, fmt.Errorf("drop %d of %s: %w", seq, stream, err)
+	}
+	if got.Error == nil {
+		return true, nil
+	}
+	// The server has one word for all that may be wrong with it.
+	if _, there, err := c.link.LeaderGet(ctx, stream, link.Ask{Seq: seq}); err == nil && !there {
+		return false, nil
+	}
+	return false, fmt.Errorf("drop %d of %s: %w", seq, stream, got.Error)
+}
+
 // errCodeDuplicateInProcess: the same message id is on its way into a replicated stream (nats-server error 10158).
 const errCodeDuplicateInProcess = 10158
 
@@ -196,6 +221,7 @@ type Store struct {
 	Audit     *AuditLog
 	Recent    *RecentLog
 	Journal   *Journal
+	Readers   *Readers
 
 	replicas   atomic.Int64         // of the streams, 0 before they are open
 	made       map[string]time.Time // when each stream was made; owned by Open, then by the loop of care
@@ -211,7 +237,7 @@ func Open(ctx context.Context, l *link.Link, cfg Config) (s *Store, err error) {
 		core: c, Gifts: gifts, Payments: &Payments{gifts}, Likes: &LikeTotals{core: c, book: newLikeBook()}, Settings: &RoomSettings{core: c},
 		Rules: &Editions{core: c, of: c.here.limits()}, Catalogue: &Editions{core: c, of: c.here.gifts()},
 		Revoked: &Revocations{core: c, at: map[string]time.Time{}}, Secrets: &Secrets{core: c, known: map[string]string{}},
-		Audit: &AuditLog{c}, Recent: &RecentLog{c}, Journal: &Journal{c}, made: map[string]time.Time{},
+		Audit: &AuditLog{c}, Recent: &RecentLog{c}, Journal: &Journal{c}, Readers: &Readers{c}, made: map[string]time.Time{},
 	}
 	var known bool
 	if c.marks, known, err = openMarks(cfg.DataDir, c.log); err != nil {

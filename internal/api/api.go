@@ -39,7 +39,7 @@ type Tokens interface {
 type Config struct {
 	Hub        *room.Hub
 	Ledger     Ledger
-	Journal    journal.Journal
+	Consumers  journal.Consumers // and whoever has no name
 	Audit      Audit
 	Revoker    Revoker
 	Tokens     Tokens

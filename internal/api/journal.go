@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -39,14 +40,17 @@ type eventPage struct {
 	Events []journal.Entry `json:"events"`
 	Next   string          `json:"next"` // goes on behind it
 	More   bool            `json:"more"` // there is more by now
+	Paused bool            `json:"paused,omitempty"`
 }
 
 // eventQuery is what a caller asks of the journal.
 type eventQuery struct {
-	from   journal.Cursor
-	filter journal.Filter
-	limit  int
-	wait   time.Duration
+	consumer string // whose place from is; "": nobody's
+	paused   bool   // it is given nothing now
+	from     journal.Cursor
+	filter   journal.Filter
+	limit    int
+	wait     time.Duration
 }
 
 func (a *API) listEvents(w http.ResponseWriter, r *http.Request, c call) (any, error) {
@@ -55,9 +59,11 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request, c call) (any, e
 		return nil, err
 	}
 	stream := strings.Contains(r.Header.Get("Accept"), "text/event-stream")
+	if q.paused && stream {
+		return nil, &protocol.Error{Reason: protocol.ReasonConflict, Detail: "the consumer is paused"}
+	}
 	if q.wait == 0 && !stream {
-		page, err := a.cfg.Journal.Read(r.Context(), q.from, q.filter, q.limit)
-		return answerPage(page, err)
+		return q.answer(a.read(r.Context(), q))
 	}
 	select {
 	case a.readers <- struct{}{}:
@@ -75,15 +81,26 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request, c call) (any, e
 	}
 	ctx, done := context.WithTimeout(ctx, q.wait)
 	defer done()
-	page, err := a.cfg.Journal.Wait(ctx, q.from, q.filter, q.limit)
-	return answerPage(page, err)
+	if q.paused {
+		<-ctx.Done()
+		return q.answer(a.read(r.Context(), q))
+	}
+	return q.answer(a.cfg.Consumers.Wait(ctx, q.from, q.filter, q.limit))
 }
 
-func answerPage(page journal.Page, err error) (any, error) {
+// read returns what there is, which for a paused consumer is nothing.
+func (a *API) read(ctx context.Context, q eventQuery) (journal.Page, error) {
+	if q.paused {
+		return journal.Page{Next: q.from}, nil
+	}
+	return a.cfg.Consumers.Read(ctx, q.from, q.filter, q.limit)
+}
+
+func (q eventQuery) answer(page journal.Page, err error) (any, error) {
 	if err != nil {
 		return nil, storeError{fmt.Errorf("read events: %w", err)}
 	}
-	return eventPage{append([]journal.Entry{}, page.Entries...), page.Next.String(), page.More}, nil
+	return eventPage{append([]journal.Entry{}, page.Entries...), page.Next.String(), page.More, q.paused}, nil
 }
 
 // stream sends entries as they come (HTML, section 9.2), until the caller goes, takes nothing, or the server ends. Each has the
@@ -98,7 +115,7 @@ func (a *API) stream(ctx context.Context, w http.ResponseWriter, q eventQuery) e
 		return to.Flush()
 	}
 	// What is wrong with the store is told as an answer, not in a stream.
-	page, err := a.cfg.Journal.Read(ctx, q.from, q.filter, q.limit)
+	page, err := a.cfg.Consumers.Read(ctx, q.from, q.filter, q.limit)
 	if err != nil {
 		return storeError{fmt.Errorf("read events: %w", err)}
 	}
@@ -112,8 +129,11 @@ func (a *API) stream(ctx context.Context, w http.ResponseWriter, q eventQuery) e
 			return nil // the client went away: nobody is left to tell
 		}
 		quiet, done := context.WithTimeout(ctx, streamSilence)
-		page, err = a.cfg.Journal.Wait(quiet, page.Next, q.filter, q.limit)
+		page, err = a.cfg.Consumers.Wait(quiet, page.Next, q.filter, q.limit)
 		done()
+		if len(page.Entries) > 0 && a.pausedNow(ctx, q.consumer) {
+			return nil // what was read is read again
+		}
 	}
 	return nil // it comes back to where it was
 }
@@ -126,17 +146,23 @@ func appendStream(dst []byte, page journal.Page) []byte {
 	return fmt.Appendf(dst, "id: %s\n\n", page.Next)
 }
 
+// pausedNow reports whether a consumer is known to be paused, or gone.
+func (a *API) pausedNow(ctx context.Context, name string) bool {
+	if name == "" {
+		return false
+	}
+	c, err := a.cfg.Consumers.Consumer(ctx, name)
+	return errors.Is(err, journal.ErrNoConsumer) || err == nil && c.Paused
+}
+
 // eventQuery reads the parameters.
 func (a *API) eventQuery(r *http.Request, c call) (q eventQuery, err error) {
 	values := r.URL.Query()
 	if q.filter.Rooms, err = roomsOf(values.Get("rooms"), c); err != nil {
 		return q, err
 	}
-	for _, k := range words(values.Get("kinds")) {
-		if !slices.Contains(journal.Kinds(), journal.Kind(k)) {
-			return q, protocol.BadField("kinds", strings.Trim(fmt.Sprint(journal.Kinds()), "[]")+", with commas", k)
-		}
-		q.filter.Kinds = append(q.filter.Kinds, journal.Kind(k))
+	if q.filter.Kinds, err = kindsOf(words(values.Get("kinds"))); err != nil {
+		return q, err
 	}
 	most, fault := number(r, "limit", 1, maxListed, defaultListed)
 	if fault != nil {
@@ -158,20 +184,53 @@ func (a *API) eventQuery(r *http.Request, c call) (q eventQuery, err error) {
 	if since > 0 && after != "" {
 		return q, protocol.BadField("since", "after or since, not both", strconv.FormatUint(since, 10))
 	}
-	q.from, err = a.place(r.Context(), after, since)
+	if q.consumer = values.Get("consumer"); q.consumer != "" {
+		return q, a.asConsumer(r, c, &q, after)
+	}
+	q.from, err = a.place(r.Context(), "after", after, since)
 	return q, err
 }
 
-// place is where a reading begins: at a cursor, at an instant (Unix ms), or at the oldest that is kept.
-func (a *API) place(ctx context.Context, after string, since uint64) (at journal.Cursor, err error) {
+// asConsumer reads for a consumer: what it is for, from its place or, within a stream that comes back, from the stream's.
+func (a *API) asConsumer(r *http.Request, c call, q *eventQuery, after string) error {
+	values := r.URL.Query()
+	for _, its := range []string{"rooms", "kinds", "since"} {
+		if values.Has(its) {
+			return protocol.BadField(its, "nothing beside consumer, which has its own", values.Get(its))
+		}
+	}
+	one, err := a.consumer(r.Context(), q.consumer, c)
+	if err != nil {
+		return err
+	}
+	q.from, q.filter, q.paused = one.At, one.Filter(), one.Paused
+	if after != "" {
+		q.from, err = a.place(r.Context(), "after", after, 0)
+	}
+	return err
+}
+
+// kindsOf are the kinds that are asked for.
+func kindsOf(asked []string) (kinds []journal.Kind, err error) {
+	for _, k := range asked {
+		if !slices.Contains(journal.Kinds(), journal.Kind(k)) {
+			return nil, protocol.BadField("kinds", strings.Trim(fmt.Sprint(journal.Kinds()), "[]"), k)
+		}
+		kinds = append(kinds, journal.Kind(k))
+	}
+	return kinds, nil
+}
+
+// place is where a reading begins: at a cursor, which a field named, at an instant (Unix ms), or at the oldest that is kept.
+func (a *API) place(ctx context.Context, field, after string, since uint64) (at journal.Cursor, err error) {
 	switch {
 	case after == afterNow:
-		at, err = a.cfg.Journal.Now(ctx)
+		at, err = a.cfg.Consumers.Now(ctx)
 	case since > 0:
-		at, err = a.cfg.Journal.Since(ctx, time.UnixMilli(int64(since)))
+		at, err = a.cfg.Consumers.Since(ctx, time.UnixMilli(int64(since)))
 	case after != "":
 		if at, err = journal.ParseCursor(after); err != nil {
-			return at, protocol.BadField("after", "a cursor of this server, as next or id named it, or now", after)
+			return at, protocol.BadField(field, "a cursor of this server, as next or id named it, now, or "+fromOldest+" of a consumer", after)
 		}
 	}
 	if err != nil {
@@ -181,8 +240,9 @@ func (a *API) place(ctx context.Context, after string, since uint64) (at journal
 }
 
 // roomsOf are the rooms that are asked for, or that the token is for.
-func roomsOf(asked string, c call) ([]string, error) {
-	rooms := words(asked)
+func roomsOf(asked string, c call) ([]string, error) { return allowedRooms(words(asked), c) }
+
+func allowedRooms(rooms []string, c call) ([]string, error) {
 	if len(rooms) > maxEventRooms {
 		return nil, protocol.BadField("rooms", fmt.Sprintf("at most %d, with commas", maxEventRooms), strconv.Itoa(len(rooms)))
 	}

@@ -21,6 +21,50 @@ type shelf struct {
 	mu     sync.Mutex
 	gifts  int
 	broken bool
+	kept   map[string]journal.Kept
+	last   uint64 // revision of kept
+	before func() // once before something is kept
+}
+
+func (s *shelf) Kept(_ context.Context, name string) (journal.Kept, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kept[name], nil
+}
+
+func (s *shelf) Keep(_ context.Context, k journal.Kept) (uint64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.before; f != nil {
+		s.before = nil
+		f()
+	}
+	if s.kept[k.Name].Revision != k.Revision {
+		return 0, journal.ErrMoved
+	}
+	s.last++
+	k.Revision = s.last
+	s.kept[k.Name] = k
+	return k.Revision, nil
+}
+
+func (s *shelf) Forget(_ context.Context, k journal.Kept) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept[k.Name].Revision != k.Revision {
+		return journal.ErrMoved
+	}
+	delete(s.kept, k.Name)
+	return nil
+}
+
+func (s *shelf) AllKept(context.Context) (out []journal.Kept, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.kept {
+		out = append(out, k)
+	}
+	return out, nil
 }
 
 func (s *shelf) give() { s.mu.Lock(); s.gifts++; s.mu.Unlock() }
@@ -51,9 +95,11 @@ func (s *shelf) Records(_ context.Context, l journal.Log, q journal.Query) (out 
 }
 
 func newShelfWorld(t *testing.T, gifts int) (*world, *shelf, context.CancelFunc) {
-	s := &shelf{gifts: gifts}
+	s := &shelf{gifts: gifts, kept: map[string]journal.Kept{}}
 	ending, end := context.WithCancel(t.Context())
-	return newWorld(t, func(c *Config) { c.Journal, c.Ending = journal.Journal{Store: s}, ending }), s, end
+	return newWorld(t, func(c *Config) {
+		c.Consumers, c.Ending = journal.Consumers{Journal: journal.Journal{Store: s}, Keeper: s}, ending
+	}), s, end
 }
 
 func TestEventsAreReadOn(t *testing.T) {

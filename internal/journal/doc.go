@@ -7,9 +7,13 @@
 // A cursor never skips. What it points at may have aged out, or lie in a log that was made anew or lost its end in a crash: then the page
 // has an entry of kind gap, that says how much is missing and since when, before what follows it. Entries come at least once and have ids.
 //
+// A [Consumer] is a reader whose place is kept under a name, by a [Keeper]: whoever changes it says which record he knew, so that two who read
+// for one are told, and nobody's place is lost between them.
+//
 // Concurrency: a [Journal]'s methods may be called from any goroutine. It starts none and keeps nothing between two calls.
 //
 // What it does not do: it stores nothing, and knows neither NATS nor HTTP.
 //
-// Files: entry.go, what a reader gets; cursor.go, where he is; merge.go, a page; log.go, one log within a page.
+// Files: entry.go, what a reader gets; cursor.go, where he is; merge.go, a page; log.go, one log within a page; consumer.go, readers with
+// names.
 package journal

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -19,6 +21,50 @@ import (
 type logs struct{ *store.Journal }
 
 var _ journal.Store = logs{}
+
+// consumers are the journal with the places of who reads it.
+func (n *Node) consumers() journal.Consumers {
+	return journal.Consumers{Journal: journal.Journal{Store: logs{n.fabric.Store.Journal}}, Keeper: places{n.fabric.Store.Readers}}
+}
+
+// places keeps consumers in the fabric.
+type places struct{ *store.Readers }
+
+var _ journal.Keeper = places{}
+
+// Kept implements [journal.Keeper].
+func (p places) Kept(ctx context.Context, name string) (journal.Kept, error) {
+	r, err := p.Reader(ctx, name)
+	return journal.Kept(r), err
+}
+
+// Keep implements [journal.Keeper].
+func (p places) Keep(ctx context.Context, k journal.Kept) (uint64, error) {
+	revision, err := p.PutReader(ctx, store.ReaderRecord(k))
+	return revision, movedError(err)
+}
+
+// Forget implements [journal.Keeper].
+func (p places) Forget(ctx context.Context, k journal.Kept) error {
+	return movedError(p.DropReader(ctx, store.ReaderRecord(k)))
+}
+
+// AllKept implements [journal.Keeper].
+func (p places) AllKept(ctx context.Context) ([]journal.Kept, error) {
+	all, err := p.AllReaders(ctx)
+	out := make([]journal.Kept, len(all))
+	for i, r := range all {
+		out[i] = journal.Kept(r)
+	}
+	return out, err
+}
+
+func movedError(err error) error {
+	if errors.Is(err, store.ErrConflict) {
+		return fmt.Errorf("%w: %w", journal.ErrMoved, err)
+	}
+	return err
+}
 
 // streams says where the journal's logs are, on which subjects, and how a record of each is told.
 var streams = [journal.NumLogs]struct {
