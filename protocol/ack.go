@@ -11,7 +11,7 @@ type Ack struct {
 	Code      Code
 	MID       string // of the admitted message
 	TS        int64  // instant of admission, Unix milliseconds; 0: left out
-	Seq       uint64 // of a gift; 0: left out
+	Seq       uint64 // of a gift, or of an act in the audit; 0: left out
 	Duplicate bool   // a gift that was stored before
 	Counted   int    // of a like counted in part (202)
 	Err       *Error // what a code other than 200 means; its Reason decides the code

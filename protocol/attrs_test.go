@@ -46,8 +46,8 @@ func TestAttrsRideOnWhatIsSaid(t *testing.T) {
 	if want := `{"ev":"danmaku","mid":"m","user":{"id":"u","attrs":{"badge":"<金>","level":12}},"text":"hi","ts":7}`; string(said) != want {
 		t.Errorf("have %s\nwant %s", said, want)
 	}
-	if by, role, ok := EventAuthor(said); by != "u" || role != RoleViewer || !ok {
-		t.Error(by, role, ok)
+	if by, ok := EventUser(said); by.ID != "u" || by.Role != RoleViewer || !ok {
+		t.Error(by, ok)
 	}
 	dst := make([]byte, 0, 256)
 	if n := testing.AllocsPerRun(100, func() { AppendDanmaku(dst, Danmaku{MID: "m", User: u, Text: "hi", TS: 7}) }); n != 0 {

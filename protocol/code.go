@@ -32,8 +32,14 @@ const (
 	ReasonByBackend       Reason = "gifts_by_backend"
 	ReasonMuted           Reason = "muted"
 	ReasonBanned          Reason = "banned"
+	ReasonMembersOnly     Reason = "members_only"
+	ReasonFollowersOnly   Reason = "followers_only"
+	ReasonStaffOnly       Reason = "staff_only"
+	ReasonEmojiOnly       Reason = "emoji_only"
+	ReasonLinksOff        Reason = "links_off"
 	ReasonNotFound        Reason = "not_found"
 	ReasonConflict        Reason = "conflict"
+	ReasonListFull        Reason = "list_full"
 	ReasonRoomClosed      Reason = "room_closed"
 	ReasonRateLimited     Reason = "rate_limited"
 	ReasonSlowMode        Reason = "slow_mode"
@@ -51,8 +57,9 @@ var codeOf = map[Reason]Code{
 	ReasonUnauthenticated: Unauthenticated,
 	ReasonFunds:           Unpaid, ReasonDeclined: Unpaid,
 	ReasonForbidden: Forbidden, ReasonByBackend: Forbidden, ReasonMuted: Forbidden, ReasonBanned: Forbidden,
+	ReasonMembersOnly: Forbidden, ReasonFollowersOnly: Forbidden, ReasonStaffOnly: Forbidden, ReasonEmojiOnly: Forbidden, ReasonLinksOff: Forbidden,
 	ReasonNotFound: NotFound,
-	ReasonConflict: Conflict, ReasonRoomClosed: Conflict,
+	ReasonConflict: Conflict, ReasonListFull: Conflict, ReasonRoomClosed: Conflict,
 	ReasonRateLimited: TooMany, ReasonSlowMode: TooMany, ReasonRepeatedText: TooMany,
 	ReasonInternal:    Internal,
 	ReasonUnavailable: Unavailable, ReasonTryLater: Unavailable,
@@ -71,7 +78,8 @@ func (r Reason) Code() Code {
 func Reasons() []Reason {
 	return []Reason{
 		ReasonBadRequest, ReasonTooLong, ReasonUnauthenticated, ReasonFunds, ReasonDeclined, ReasonForbidden, ReasonByBackend, ReasonMuted, ReasonBanned,
-		ReasonNotFound, ReasonConflict, ReasonRoomClosed, ReasonRateLimited, ReasonSlowMode, ReasonRepeatedText,
+		ReasonMembersOnly, ReasonFollowersOnly, ReasonStaffOnly, ReasonEmojiOnly, ReasonLinksOff,
+		ReasonNotFound, ReasonConflict, ReasonListFull, ReasonRoomClosed, ReasonRateLimited, ReasonSlowMode, ReasonRepeatedText,
 		ReasonInternal, ReasonUnavailable, ReasonTryLater, ReasonRoomBusy, ReasonFolded,
 	}
 }

@@ -18,7 +18,9 @@ const (
 	EvOnline   Event = "online"
 	EvRoom     Event = "room"
 	EvDeleted  Event = "deleted"
+	EvRestored Event = "restored"
 	EvMuted    Event = "muted"
+	EvRole     Event = "role"
 	EvAnnounce Event = "announce"
 	EvMissed   Event = "missed"
 	EvCustom   Event = "custom"
@@ -28,7 +30,7 @@ const (
 
 // Events lists every event; those of messages are called after their kinds.
 func Events() []Event {
-	events := []Event{EvWelcome, EvAck, EvOnline, EvRoom, EvDeleted, EvMuted, EvAnnounce, EvMissed, EvCustom, EvError, EvPong}
+	events := []Event{EvWelcome, EvAck, EvOnline, EvRoom, EvDeleted, EvRestored, EvMuted, EvRole, EvAnnounce, EvMissed, EvCustom, EvError, EvPong}
 	for _, k := range kinds {
 		if k.shape != nil {
 			events = append(events, Event(k.Name))
@@ -55,6 +57,9 @@ type Danmaku struct {
 	TS    int64  `json:"ts"`              // instant of admission, Unix milliseconds
 	// Hidden says that only its sender is shown it: no position to come back to.
 	Hidden bool `json:"hidden,omitempty"`
+	// Reply is the mid of the danmaku that this one answers, ReplyTo who said that one. Its text is not quoted: what is deleted is gone.
+	Reply   string `json:"reply,omitempty"`
+	ReplyTo *User  `json:"reply_to,omitempty"`
 }
 
 // White is the default colour of a danmaku, left out on the wire.
@@ -78,6 +83,14 @@ func AppendDanmaku(dst []byte, d Danmaku) []byte {
 	}
 	if d.Hidden {
 		dst = append(dst, `,"hidden":true`...)
+	}
+	if d.Reply != "" {
+		dst = append(dst, `,"reply":`...)
+		dst = appendString(dst, d.Reply)
+	}
+	if d.ReplyTo != nil {
+		dst = append(dst, `,"reply_to":`...)
+		dst = appendUserObject(dst, *d.ReplyTo)
 	}
 	return appendTS(dst, d.TS)
 }
@@ -118,18 +131,18 @@ func EventMID(event []byte) string {
 	return ""
 }
 
-// EventAuthor reads who said a danmaku event, and in which role; false when event is none.
-func EventAuthor(event []byte) (user string, role Role, ok bool) {
+// EventUser reads who said a danmaku event; false when event is none.
+func EventUser(event []byte) (User, bool) {
 	var e struct {
 		User User `json:"user"`
 	}
 	if EventMID(event) == "" || json.Unmarshal(event, &e) != nil {
-		return "", RoleViewer, false
+		return User{}, false
 	}
 	if e.User.Role == "" {
 		e.User.Role = RoleViewer
 	}
-	return e.User.ID, e.User.Role, true
+	return e.User, true
 }
 
 // EventHasMID reports whether [EventMID] would return mid, without allocating.
@@ -169,6 +182,20 @@ func AppendDeleted(dst []byte, mid string) []byte {
 	return append(dst, '}')
 }
 
+// AppendRestored appends a message that was deleted and is shown again.
+func AppendRestored(dst, message []byte) []byte {
+	dst = append(dst, `{"ev":"restored","message":`...)
+	dst = append(dst, message...)
+	return append(dst, '}')
+}
+
+// AppendRole appends what somebody is told who was appointed or dismissed.
+func AppendRole(dst []byte, role Role) []byte {
+	dst = append(dst, `{"ev":"role","role":`...)
+	dst = appendString(dst, string(role))
+	return append(dst, '}')
+}
+
 // AppendMuted appends what a muted user is told; seconds 0 means that the mute has ended.
 func AppendMuted(dst []byte, seconds int) []byte {
 	dst = append(dst, `{"ev":"muted","seconds":`...)
@@ -203,11 +230,16 @@ func AppendRoom(dst []byte, s RoomState) []byte {
 		SlowMode int64           `json:"slow_mode_ms"`
 		Closed   bool            `json:"closed"`
 		Pinned   json.RawMessage `json:"pinned"`
-	}{EvRoom, s.Title, s.SlowModeMS, s.Closed, s.Pinned})
+		Speech
+	}{EvRoom, s.Title, s.SlowModeMS, s.Closed, s.Pinned, s.Speech})
 }
 
 func appendUser(dst []byte, u User) []byte {
-	dst = append(dst, `"user":{"id":`...)
+	return appendUserObject(append(dst, `"user":`...), u)
+}
+
+func appendUserObject(dst []byte, u User) []byte {
+	dst = append(dst, `{"id":`...)
 	dst = appendString(dst, u.ID)
 	if u.Name != "" && u.Name != u.ID {
 		dst = append(dst, `,"name":`...)

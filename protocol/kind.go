@@ -151,6 +151,7 @@ type Request struct {
 	Text  string `json:"text"`
 	Color string `json:"color"`
 	Mode  Mode   `json:"mode"`
+	Reply string `json:"reply"` // mid of the danmaku that this one answers
 
 	Gift  string `json:"gift"`
 	Count int    `json:"count"` // of a gift or a like; 1 when the frame has none
@@ -160,6 +161,11 @@ type Request struct {
 	Seconds int    `json:"seconds"`
 	Reason  string `json:"reason"`
 	MID     string `json:"mid"`
+
+	Settings *Settings `json:"settings"`
+	Seq      uint64    `json:"seq"` // of an entry of the audit
+
+	ReplyTo *User `json:"-"` // who said what Reply names; the room finds out
 }
 
 var contentSeed = maphash.MakeSeed()
@@ -170,19 +176,30 @@ func (r *Request) Content() uint64 {
 	var h maphash.Hash
 	h.SetSeed(contentSeed)
 	for _, field := range [...]string{
-		string(r.Op), r.Text, r.Color, string(r.Mode), r.Gift, string(r.Action), r.User, r.Reason, r.MID,
+		string(r.Op), r.Text, r.Color, string(r.Mode), r.Gift, string(r.Action), r.User, r.Reason, r.MID, r.Reply, r.settingText(),
 	} {
 		h.WriteString(field)
 		h.WriteByte(0)
 	}
-	var numbers [16]byte
+	var numbers [24]byte
 	binary.LittleEndian.PutUint64(numbers[:8], uint64(r.Count))
 	binary.LittleEndian.PutUint64(numbers[8:], uint64(r.Seconds))
+	binary.LittleEndian.PutUint64(numbers[16:], r.Seq)
 	h.Write(numbers[:])
 	return h.Sum64()
 }
 
+func (r *Request) settingText() string {
+	if r.Settings == nil {
+		return ""
+	}
+	return r.Settings.String()
+}
+
 func (r *Request) checkDanmaku() *Error {
+	if len(r.Reply) > MaxIdentifier {
+		return BadField("reply", "the id of a message", r.Reply)
+	}
 	switch r.Mode {
 	case "":
 		r.Mode = ModeScroll
@@ -224,5 +241,6 @@ func (r *Request) checkCount(most int) *Error {
 func appendSaid(dst []byte, s Said) []byte {
 	return AppendDanmaku(dst, Danmaku{
 		MID: s.MID, User: s.User, Text: s.Request.Text, Color: s.Request.Color, Mode: s.Request.Mode, TS: s.TS, Hidden: s.Hidden,
+		Reply: s.Request.Reply, ReplyTo: s.Request.ReplyTo,
 	})
 }

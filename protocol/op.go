@@ -21,18 +21,22 @@ const (
 	ActionUnban    Action = "unban"
 	ActionKick     Action = "kick"
 	ActionDelete   Action = "delete"
+	ActionAppoint  Action = "appoint"
+	ActionDismiss  Action = "dismiss"
+	ActionSettings Action = "settings"
 	ActionSlowMode Action = "slow_mode"
 	ActionPin      Action = "pin"
 	ActionUnpin    Action = "unpin"
 	ActionAnnounce Action = "announce"
 	ActionClose    Action = "close"
 	ActionOpen     Action = "open"
+	ActionUndo     Action = "undo"
 )
 
 // Actions lists every action, in the order of the documentation.
 func Actions() []Action {
-	return []Action{ActionMute, ActionUnmute, ActionBan, ActionUnban, ActionKick, ActionDelete, ActionSlowMode,
-		ActionPin, ActionUnpin, ActionAnnounce, ActionClose, ActionOpen}
+	return []Action{ActionMute, ActionUnmute, ActionBan, ActionUnban, ActionKick, ActionDelete, ActionAppoint, ActionDismiss, ActionSettings, ActionSlowMode,
+		ActionPin, ActionUnpin, ActionAnnounce, ActionClose, ActionOpen, ActionUndo}
 }
 
 // Role is what a token says its bearer is.

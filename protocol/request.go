@@ -118,33 +118,6 @@ func (c *Cursor) check() *Error {
 	return nil
 }
 
-func (r *Request) checkModerate() *Error {
-	switch r.Action {
-	case ActionMute, ActionUnmute, ActionBan, ActionUnban, ActionKick:
-		if err := CheckUser("user", r.User); err != nil {
-			return err
-		}
-		if r.Action == ActionMute && (r.Seconds < 1 || r.Seconds > MaxMuteSeconds) {
-			return BadField("seconds", "1 to "+strconv.Itoa(MaxMuteSeconds), strconv.Itoa(r.Seconds))
-		}
-		if r.Action == ActionBan && (r.Seconds < 0 || r.Seconds > MaxMuteSeconds) {
-			return BadField("seconds", "0 (for ever) to "+strconv.Itoa(MaxMuteSeconds), strconv.Itoa(r.Seconds))
-		}
-	case ActionDelete, ActionPin:
-		if r.MID == "" || len(r.MID) > MaxIdentifier {
-			return BadField("mid", "the id of a message", r.MID)
-		}
-	case ActionSlowMode:
-		if most := int(MaxSlowMode / time.Second); r.Seconds < 0 || r.Seconds > most {
-			return BadField("seconds", "0 to "+strconv.Itoa(most), strconv.Itoa(r.Seconds))
-		}
-	case ActionUnpin, ActionAnnounce, ActionClose, ActionOpen:
-	default:
-		return BadField("action", "one of "+joinWords(Actions()), string(r.Action))
-	}
-	return nil
-}
-
 func joinWords[S ~string](words []S) string {
 	var b strings.Builder
 	for i, w := range words {

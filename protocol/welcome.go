@@ -11,6 +11,7 @@ type RoomState struct {
 	SlowModeMS int64           `json:"slow_mode_ms"`
 	Closed     bool            `json:"closed"`
 	Pinned     json.RawMessage `json:"pinned"` // a danmaku event, or null
+	Speech
 }
 
 // Recovered tells a resuming client what came back whole.

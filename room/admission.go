@@ -12,6 +12,7 @@ import (
 // any other is a bad_request. A gift waits for the ledger, at most [Config.GiftTimeout]; moderation for the store of
 // settings; what a leaky bucket paces waits for its turn, at most [LongestDelay]; nothing else blocks. The same id of the same user gets the first answer again.
 func (r *Room) Handle(ctx context.Context, by *Speaker, req *protocol.Request) protocol.Ack {
+	by.who = r.acting(by.who)
 	c, ok := protocol.ClassOf(req.Op) // control for moderate
 	if !ok && req.Op != protocol.OpModerate {
 		return protocol.Refuse(req.ID, protocol.BadField("op", "a message or moderate", string(req.Op)))
@@ -153,6 +154,9 @@ func (r *Room) barred(p *policy, by *Speaker, c protocol.Class) *protocol.Error 
 	if c.Kind().Talk {
 		if left, yes := p.muted.in(by.who, now); yes {
 			return sanctionedFor(protocol.ReasonMuted, left)
+		}
+		if err := r.maySpeak(p, by.who); err != nil {
+			return err
 		}
 	}
 	if c == protocol.ClassGift {

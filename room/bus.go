@@ -134,8 +134,10 @@ type SettingsStore interface {
 
 // Auditor is the part of the bus that remembers who decided what.
 type Auditor interface {
-	// Audit keeps an entry about the room.
-	Audit(ctx context.Context, room string, entry []byte) error
+	// Audit keeps an entry about the room and returns its number, 1 or more.
+	Audit(ctx context.Context, room string, entry []byte) (seq uint64, err error)
+	// Audited returns the room's entry with a number; nil when there is none, or no more.
+	Audited(ctx context.Context, room string, seq uint64) ([]byte, error)
 }
 
 // Noter is the part of the bus for what is kept for back ends that read on and shown to no viewer.

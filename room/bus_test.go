@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -65,14 +66,30 @@ func (b *memoryBus) Note(room string, event []byte) error {
 	return nil
 }
 
-func (b *memoryBus) Audit(_ context.Context, room string, entry []byte) error {
+func (b *memoryBus) Audit(_ context.Context, room string, entry []byte) (uint64, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.down {
-		return errDown
+		return 0, errDown
 	}
 	b.audit = append(b.audit, room+" "+string(entry))
-	return nil
+	return uint64(len(b.audit)), nil
+}
+
+func (b *memoryBus) Audited(_ context.Context, room string, seq uint64) ([]byte, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return nil, errDown
+	}
+	if seq > uint64(len(b.audit)) {
+		return nil, nil
+	}
+	entry, ok := strings.CutPrefix(b.audit[seq-1], room+" ")
+	if !ok {
+		return nil, nil
+	}
+	return []byte(entry), nil
 }
 
 // set changes how the bus behaves.

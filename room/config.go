@@ -58,6 +58,8 @@ type Config struct {
 
 	// AutoCreate lets a join make a room that nobody has seen before.
 	AutoCreate bool
+	// Followed is the attribute that says since when a user follows, in Unix seconds. Default: none, and no room can be for followers.
+	Followed string
 	// GiftsBy says who pays for gifts. Default protocol.GiftsByBackend.
 	GiftsBy protocol.GiftAuthority
 	// Till has gifts paid for. Required where GiftsBy is protocol.GiftsByHook, and not asked elsewhere.

@@ -164,11 +164,10 @@ func TestRoomsAreListedBySize(t *testing.T) {
 	if want := "far 10 1, b 2 2, a 1 1"; strings.Join(got, ", ") != want {
 		t.Fatalf("want %s, have %s", want, strings.Join(got, ", "))
 	}
-	if err := w.hub.With(context.Background(), "b", nil, func(r *Room) *protocol.Error {
-		title := "B"
-		return r.Change(context.Background(), Settings{Title: &title})
-	}); err != nil || w.hub.Rooms()[1].Title != "B" {
-		t.Fatalf("%v, %+v", err, w.hub.Rooms())
+	title := "B"
+	wantCode(t, w.join("b", "host", as(protocol.RoleHost)).moderate(protocol.ActionSettings, func(r *protocol.Request) { r.Settings = &Settings{Title: &title} }), protocol.OK, "")
+	if w.hub.Rooms()[1].Title != "B" {
+		t.Fatalf("%+v", w.hub.Rooms())
 	}
 }
 

@@ -38,7 +38,9 @@ func (h *Hub) Join(ctx context.Context, j JoinRequest) (*Member, *protocol.Refus
 	if err != nil {
 		return nil, refusal(err)
 	}
-	m, v, err := r.admit(&j)
+	token := j.Who
+	j.Who = *r.acting(&token)
+	m, v, err := r.admit(&j, &token)
 	if err != nil {
 		h.exit(r)
 		return nil, refusal(err)
@@ -49,7 +51,7 @@ func (h *Hub) Join(ctx context.Context, j JoinRequest) (*Member, *protocol.Refus
 	}
 	m.expireWithToken()
 	j.Session.Open(r.welcome(ctx, m, &j, v))
-	r.remember(ctx, &j.Who)
+	r.remember(ctx, &token)
 	return m, nil
 }
 
@@ -73,8 +75,8 @@ func refusal(err *protocol.Error) *protocol.Refusal {
 	}
 }
 
-// admit asks the gate and seats the member.
-func (r *Room) admit(j *JoinRequest) (*Member, audience.View, *protocol.Error) {
+// admit asks the gate and seats the member, who goes by its token.
+func (r *Room) admit(j *JoinRequest, token *Identity) (*Member, audience.View, *protocol.Error) {
 	h := r.hub
 	if left, yes := r.bannedNow(&j.Who); yes {
 		return nil, audience.View{}, sanctionedFor(protocol.ReasonBanned, left)
@@ -96,8 +98,7 @@ func (r *Room) admit(j *JoinRequest) (*Member, audience.View, *protocol.Error) {
 		id: j.SessionID, session: j.Session, room: r, user: u, place: p, conn: j.Conn, networks: j.Networks, addr: j.Addr, lang: j.Lang, spot: audience.Spot{Order: j.Order, Deflates: j.Deflates},
 		joined: now, joinedAs: j.Who.Role, traits: j.Who.Traits,
 	}
-	who := j.Who
-	m.who.Store(&who)
+	m.who.Store(token)
 	v := r.audience.Join(m, j.Hello.Resume)
 	r.noteSession(m, "joined", &r.visits.joined)
 	return m, v, nil

@@ -133,8 +133,10 @@ func (m *Member) expire() {
 	m.session.Close(protocol.Refusal{Code: protocol.CloseToken, Detail: "expired"})
 }
 
-// Who is who the member has proved to be, as its last token said. It must not be changed.
-func (m *Member) Who() *Identity { return m.who.Load() }
+// Who is who the member is in the room, by its last token and by what the room has decided. It must not be changed.
+func (m *Member) Who() *Identity { return m.acting() }
+
+func (m *Member) acting() *Identity { return m.room.acting(m.who.Load()) }
 
 // Leave takes the member out of the room. Only the first call does anything.
 func (m *Member) Leave() {

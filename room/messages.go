@@ -39,7 +39,10 @@ func (r *Room) pass(now limit.Instant, p *policy, by *Speaker, req *protocol.Req
 // danmaku admits one danmaku: clean, not the last one again, and no faster than slow mode lets.
 func (r *Room) danmaku(now limit.Instant, p *policy, by *Speaker, req *protocol.Request) protocol.Ack {
 	var err *protocol.Error
-	if req.Text, err = protocol.CleanText(req.Text, r.hub.cfg.MaxText); err != nil {
+	if req.Text, err = protocol.CleanText(req.Text, r.hub.cfg.MaxText); err == nil {
+		err = r.spoken(p, by.who, req)
+	}
+	if err != nil {
 		return protocol.Refuse(req.ID, err)
 	}
 	slow := time.Duration(p.SlowMode) * time.Millisecond

@@ -19,6 +19,14 @@ type Metrics struct {
 	unnoted      prometheus.Counter
 	lag, tick    prometheus.Gauge
 	overload     [len(stages)]prometheus.Gauge
+	listsFull    prometheus.Counter
+}
+
+// refuseAct counts an act of moderation for which a room has no place.
+func (m *Metrics) refuseAct(err *protocol.Error) {
+	if err.Reason == protocol.ReasonListFull {
+		m.listsFull.Inc()
+	}
 }
 
 // stages are what a node that is behind does, by the rung it begins on.
@@ -45,6 +53,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	for c := range protocol.NumClasses {
 		m.messages[c] = messages.WithLabelValues(c.String())
 	}
+	m.listsFull = f.NewCounter(prometheus.CounterOpts{Name: "liveroom_moderation_full_total",
+		Help: "Acts of moderation refused since a room's list of mutes, bans or appointments is full (reason list_full)."})
 	m.watched(f)
 	return m
 }

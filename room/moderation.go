@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	"liveroom/limit"
@@ -16,10 +17,14 @@ import (
 func (r *Room) moderate(ctx context.Context, by *Speaker, req *protocol.Request) protocol.Ack {
 	err := r.barsModerator(by.who)
 	if err == nil {
-		err = r.outranked(by.who, req)
+		err = r.outranked(by.who, req.Action, req.User, req.MID)
 	}
 	if err != nil {
 		return protocol.Refuse(req.ID, err)
+	}
+	e := AuditEntry{
+		By: by.who.User, Role: by.who.Role, Action: req.Action,
+		User: req.User, Seconds: req.Seconds, Reason: clipReason(req.Reason), MID: req.MID, Text: req.Text,
 	}
 	switch req.Action {
 	case protocol.ActionKick:
@@ -29,56 +34,79 @@ func (r *Room) moderate(ctx context.Context, by *Speaker, req *protocol.Request)
 		if text, err = protocol.CleanText(req.Text, r.hub.cfg.MaxText); err == nil {
 			err = r.command(command{Announce: text})
 		}
+	case protocol.ActionUndo:
+		err = r.undo(ctx, by, req, &e)
 	default:
-		err = r.change(ctx, func(s *stored, now int64) *protocol.Error { return r.amend(s, now, by, req) })
+		err = r.amendAll(ctx, by, req, &e)
 	}
 	if err != nil {
+		r.hub.cfg.Metrics.refuseAct(err)
 		return protocol.Refuse(req.ID, err)
 	}
 	r.hub.cfg.Metrics.messages[protocol.ClassControl].Inc()
-	r.Audit(ctx, AuditEntry{
-		By: by.who.User, Role: by.who.Role, Action: string(req.Action),
-		User: req.User, Seconds: req.Seconds, Reason: clipReason(req.Reason), MID: req.MID, Text: req.Text,
-	})
 	r.hub.cfg.Log.Info("moderated", "room", r.id, "action", string(req.Action), "by", by.who.User, "user", req.User)
-	return protocol.Ack{ID: req.ID, Code: protocol.OK, TS: r.hub.cfg.Now().UnixMilli()}
+	return protocol.Ack{ID: req.ID, Code: protocol.OK, Seq: r.audit(ctx, e), TS: r.hub.cfg.Now().UnixMilli()}
+}
+
+// amendAll stores what one action changes, and tells the audit what that was.
+func (r *Room) amendAll(ctx context.Context, by *Speaker, req *protocol.Request, e *AuditEntry) *protocol.Error {
+	var set *protocol.Settings
+	if given, ok := req.Setting(); ok {
+		set = &given
+		if req.Action == protocol.ActionSettings {
+			e.Text = given.String()
+		}
+		if err := r.takes(given); err != nil {
+			return err
+		}
+	}
+	return r.change(ctx, func(s *stored, now int64) *protocol.Error {
+		e.Was = s.touches(req.Action, req.User, req.MID, set)
+		if set != nil {
+			s.set(*set)
+		} else if err := r.amend(s, now, by, req); err != nil {
+			return err
+		}
+		e.Is = s.touches(req.Action, req.User, req.MID, set)
+		return nil
+	})
 }
 
 // amend writes one action into the settings. now is Unix ms.
-func (r *Room) amend(s *stored, now int64, by *Speaker, req *protocol.Request) *protocol.Error {
-	mine := Sanction{User: req.User, By: by.who.User, Role: by.who.Role, Reason: clipReason(req.Reason)}
+func (r *Room) amend(s *stored, now int64, by *Speaker, req *protocol.Request) (err *protocol.Error) {
+	mine := Sanction{User: req.User, At: now, By: by.who.User, Role: by.who.Role, Reason: clipReason(req.Reason)}
 	if req.Seconds > 0 {
 		mine.Until = now + int64(req.Seconds)*1000
 	}
-	var err *protocol.Error
 	switch req.Action {
-	case protocol.ActionMute:
-		s.Mutes, err = sanctioned(s.Mutes, mine)
-	case protocol.ActionUnmute:
-		s.Mutes = without(s.Mutes, req.User)
-	case protocol.ActionBan:
-		s.Bans, err = sanctioned(s.Bans, mine)
-	case protocol.ActionUnban:
-		s.Bans = without(s.Bans, req.User)
-	case protocol.ActionSlowMode:
-		s.SlowMode = int64(req.Seconds) * 1000
-	case protocol.ActionClose, protocol.ActionOpen:
-		s.Closed = req.Action == protocol.ActionClose
+	case protocol.ActionMute, protocol.ActionUnmute:
+		s.Mutes, err = sanction(s.Mutes, mine, req.Action == protocol.ActionMute)
+	case protocol.ActionBan, protocol.ActionUnban:
+		s.Bans, err = sanction(s.Bans, mine, req.Action == protocol.ActionBan)
+	case protocol.ActionAppoint:
+		err = s.appoint(req.User, protocol.RoleModerator, r.tokenRole(req.User))
+	case protocol.ActionDismiss:
+		err = s.appoint(req.User, protocol.RoleViewer, r.tokenRole(req.User))
 	case protocol.ActionDelete:
-		s.Deleted = append(s.Deleted, deletion{req.MID, now})
+		s.Deleted = append(slices.DeleteFunc(s.Deleted, func(d deletion) bool { return d.MID == req.MID }), deletion{req.MID, now, false})
 		if protocol.EventMID(s.Pinned) == req.MID {
 			s.Pinned = nil
 		}
 	case protocol.ActionUnpin:
 		s.Pinned = nil
 	case protocol.ActionPin:
-		if s.Pinned = r.audience.Find(req.MID); s.Pinned == nil {
-			err = &protocol.Error{Reason: protocol.ReasonNotFound, Detail: "mid: only a message of the last minutes can be pinned"}
-		}
+		err = r.pin(s, req.MID)
 	default:
 		err = protocol.BadField("action", "an action of the protocol", string(req.Action))
 	}
 	return err
+}
+
+func (r *Room) pin(s *stored, mid string) *protocol.Error {
+	if s.Pinned = r.audience.Find(mid); s.Pinned == nil {
+		return &protocol.Error{Reason: protocol.ReasonNotFound, Detail: "mid: only a message of the last minutes can be pinned"}
+	}
+	return nil
 }
 
 // clipReason keeps what a moderator gives as a reason short; a text that can't be shown is left out.
@@ -94,132 +122,23 @@ func without(list []Sanction, user string) []Sanction {
 	return slices.DeleteFunc(list, func(s Sanction) bool { return s.User == user })
 }
 
+// sanction puts one into force in place of the one before, or lifts that. What a higher rank has decided stays.
+func sanction(list []Sanction, mine Sanction, on bool) ([]Sanction, *protocol.Error) {
+	if old := sanctionOf(list, mine.User); old != nil && old.rank() > rankOf(mine.Role) {
+		return list, &protocol.Error{Reason: protocol.ReasonForbidden, Detail: "user: decided by somebody of a higher rank"}
+	}
+	if !on {
+		return without(list, mine.User), nil
+	}
+	return sanctioned(list, mine)
+}
+
 func sanctioned(list []Sanction, s Sanction) ([]Sanction, *protocol.Error) {
 	list = without(list, s.User)
 	if len(list) >= maxSanctions {
-		return list, &protocol.Error{Reason: protocol.ReasonUnavailable, Detail: "the room's list is full"}
+		return list, &protocol.Error{Reason: protocol.ReasonListFull, Detail: fmt.Sprintf("a room holds %d mutes and %d bans; lift some, or give them an end", maxSanctions, maxSanctions)}
 	}
 	return append(list, s), nil
-}
-
-// rank is how much somebody may decide in a room. Nobody acts on an equal or higher one.
-type rank int
-
-const (
-	rankViewer rank = iota
-	rankModerator
-	rankHost
-	rankAdmin
-)
-
-// rankOf is a role's rank. A service moderates nothing, and nobody in a room moderates a platform's service.
-func rankOf(role protocol.Role) rank {
-	switch role {
-	case protocol.RoleModerator:
-		return rankModerator
-	case protocol.RoleHost:
-		return rankHost
-	case protocol.RoleAdmin, protocol.RoleService:
-		return rankAdmin
-	}
-	return rankViewer
-}
-
-// mayModerate reports whether a role decides over a room. The token's list of rooms is the wiring's to check.
-func mayModerate(role protocol.Role) bool {
-	return role != protocol.RoleService && rankOf(role) > rankViewer
-}
-
-// maxStaff bounds the hosts and moderators that a room remembers.
-const maxStaff = 200
-
-// standing is somebody who has been in the room as more than a viewer.
-type standing struct {
-	User string        `json:"user"`
-	Role protocol.Role `json:"role"`
-}
-
-// barsModerator is why somebody with a role moderates nothing in the room: the role itself, or a sanction there.
-func (r *Room) barsModerator(who *Identity) *protocol.Error {
-	if !mayModerate(who.Role) {
-		return &protocol.Error{Reason: protocol.ReasonForbidden}
-	}
-	if left, yes := r.bannedNow(who); yes {
-		return sanctionedFor(protocol.ReasonBanned, left)
-	}
-	if left, yes := r.policy.Load().muted.in(who, r.hub.cfg.Now().UnixMilli()); yes {
-		return sanctionedFor(protocol.ReasonMuted, left)
-	}
-	return nil
-}
-
-// bannedNow reports whether somebody is banned from the room, and for how many ms yet; 0: for ever.
-func (r *Room) bannedNow(who *Identity) (left int64, yes bool) {
-	return r.policy.Load().banned.in(who, r.hub.cfg.Now().UnixMilli())
-}
-
-// MayModerate tells why an identity may not decide over the room, by whatever road it comes; nil: it may.
-func (r *Room) MayModerate(who Identity) *protocol.Error { return r.barsModerator(&who) }
-
-// outranked is why an action's target is not the actor's to act on; nil: it is. The whole table is in docs/protocol.md.
-func (r *Room) outranked(by *Identity, req *protocol.Request) *protocol.Error {
-	target, role := req.User, protocol.RoleViewer
-	switch req.Action {
-	case protocol.ActionMute, protocol.ActionUnmute, protocol.ActionBan, protocol.ActionUnban, protocol.ActionKick:
-		role = r.roleOf(target)
-		if target == by.User {
-			return &protocol.Error{Reason: protocol.ReasonForbidden, Detail: "user: this is yourself"}
-		}
-	case protocol.ActionDelete:
-		var known bool
-		if target, role, known = r.audience.Author(req.MID); !known || target == by.User {
-			return nil
-		}
-	default:
-		return nil
-	}
-	if rankOf(role) >= rankOf(by.Role) {
-		return &protocol.Error{Reason: protocol.ReasonForbidden, Detail: "user: a " + string(role) + " of this room; a " + string(by.Role) + " decides only on those below"}
-	}
-	return nil
-}
-
-// roleOf is the highest role in which the room knows a user: of its sessions here, or as it was seen on any node.
-func (r *Room) roleOf(user string) protocol.Role {
-	highest := protocol.RoleViewer
-	for _, s := range r.policy.Load().Staff {
-		if s.User == user {
-			highest = s.Role
-		}
-	}
-	for _, m := range r.here(user) {
-		if role := m.who.Load().Role; rankOf(role) > rankOf(highest) {
-			highest = role
-		}
-	}
-	return highest
-}
-
-// here returns a user's members on this node.
-func (r *Room) here(user string) []*Member {
-	return r.audience.Where(func(m *Member) bool { return m.user.id == user })
-}
-
-// remember stores who has come in as more than a viewer, or as one no more, so that moderators on every node know whom they
-// can't act on. Without the store a sanction still has no effect on a higher rank: it carries that of who made it.
-func (r *Room) remember(ctx context.Context, who *Identity) {
-	now := standing{who.User, who.Role}
-	at := slices.IndexFunc(r.policy.Load().Staff, func(s standing) bool { return s.User == who.User })
-	if at < 0 && !mayModerate(who.Role) || at >= 0 && r.policy.Load().Staff[at] == now {
-		return
-	}
-	_ = r.change(ctx, func(s *stored, _ int64) *protocol.Error { // told to the log; the join stands without it
-		s.Staff = slices.DeleteFunc(s.Staff, func(x standing) bool { return x.User == who.User })
-		if mayModerate(who.Role) {
-			s.Staff = append(s.Staff[max(len(s.Staff)-maxStaff+1, 0):], now)
-		}
-		return nil
-	})
 }
 
 // command is what passes between nodes and leaves no state. On the bus it is JSON.
@@ -266,38 +185,10 @@ func (r *Room) obey(message []byte) {
 	}
 	below := rankOf(cmp.Or(c.Role, protocol.RoleHost))
 	for _, m := range r.here(c.Kick) {
-		if rankOf(m.who.Load().Role) >= below {
+		if rankOf(m.acting().Role) >= below {
 			continue
 		}
 		m.session.Close(protocol.Refusal{Code: protocol.CloseKicked})
-	}
-}
-
-// AuditEntry is one decision of somebody about a room, as the bus keeps it.
-type AuditEntry struct {
-	Time    int64         `json:"time"` // Unix ms
-	By      string        `json:"by"`   // a user
-	Role    protocol.Role `json:"role"`
-	Action  string        `json:"action"` // of op moderate, or "settings"
-	User    string        `json:"user,omitempty"`
-	Seconds int           `json:"seconds,omitempty"`
-	Reason  string        `json:"reason,omitempty"`
-	MID     string        `json:"mid,omitempty"`
-	Text    string        `json:"text,omitempty"`
-}
-
-// Audit remembers what somebody has decided about the room. The decision holds already, so a failure is the operator's to
-// hear of and not the moderator's.
-func (r *Room) Audit(ctx context.Context, e AuditEntry) {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
-	e.Time = r.hub.cfg.Now().UnixMilli()
-	raw, err := json.Marshal(e)
-	if err == nil {
-		err = r.hub.bus.Audit(ctx, r.id, raw)
-	}
-	if err != nil {
-		r.hub.troubled("decision is not in the audit", r.id, err)
 	}
 }
 

@@ -95,7 +95,7 @@ func (r *Room) noteVisits() {
 func (r *Room) noteSession(m *Member, action string, count *atomic.Int64) {
 	count.Add(1)
 	if cfg := &r.hub.cfg; cfg.NoteSessions {
-		r.hub.note(r.id, sessionNote{noteSession, action, m.id, m.who.Load().shown(), cfg.Node, cfg.Now().UnixMilli()})
+		r.hub.note(r.id, sessionNote{noteSession, action, m.id, m.acting().shown(), cfg.Node, cfg.Now().UnixMilli()})
 	}
 }
 

@@ -30,11 +30,55 @@ type stored struct {
 	Bans     []Sanction      `json:"bans,omitempty"`
 	Deleted  []deletion      `json:"deleted,omitempty"`
 	Staff    []standing      `json:"staff,omitempty"` // who has been here as more than a viewer
+	// Appointed are those whom the room itself made moderators, or viewers in spite of their tokens.
+	Appointed []standing `json:"appointed,omitempty"`
+	protocol.Speech
+}
+
+// Settings are what is changed of a room from outside.
+type Settings = protocol.Settings
+
+// set changes what is given.
+func (s *stored) set(c Settings) {
+	replace(&s.Title, c.Title)
+	replace(&s.SlowMode, c.SlowModeMS)
+	replace(&s.Closed, c.Closed)
+	replace(&s.Speak, c.Speak)
+	replace(&s.FollowMinutes, c.FollowMinutes)
+	replace(&s.EmojiOnly, c.EmojiOnly)
+	replace(&s.LinksOff, c.LinksOff)
+	if s.Speak == protocol.SpeakAll {
+		s.Speak = "" // left out, as what is usual is
+	}
+}
+
+// settings reads what set would replace.
+func (s *stored) settings(of Settings) Settings {
+	speak := cmp.Or(s.Speak, protocol.SpeakAll)
+	return Settings{
+		Title: same(of.Title, s.Title), SlowModeMS: same(of.SlowModeMS, s.SlowMode), Closed: same(of.Closed, s.Closed), Speak: same(of.Speak, speak),
+		FollowMinutes: same(of.FollowMinutes, s.FollowMinutes), EmojiOnly: same(of.EmojiOnly, s.EmojiOnly), LinksOff: same(of.LinksOff, s.LinksOff),
+	}
+}
+
+// same returns a value where one was given.
+func same[T any](given *T, is T) *T {
+	if given == nil {
+		return nil
+	}
+	return &is
+}
+
+func replace[T any](old, with *T) {
+	if with != nil {
+		*old = *with
+	}
 }
 
 // Sanction is a mute or a ban of a room.
 type Sanction struct {
 	User   string `json:"user"`
+	At     int64  `json:"at,omitempty"`    // when it was made, Unix ms
 	Until  int64  `json:"until,omitempty"` // Unix ms; 0: for ever
 	By     string `json:"by,omitempty"`
 	Reason string `json:"reason,omitempty"`
@@ -46,13 +90,19 @@ type Sanction struct {
 type deletion struct {
 	MID string `json:"mid"`
 	At  int64  `json:"at"` // Unix ms, for people
+	// Back says that the deletion was undone. It stays on the list, since what is only too old to be on it must not come back.
+	Back bool `json:"back,omitempty"`
 }
 
 func (s Sanction) over(now int64) bool { return s.Until != 0 && s.Until <= now }
 
+// rank is that of who made it.
+func (s Sanction) rank() rank { return rankOf(cmp.Or(s.Role, protocol.RoleHost)) }
+
 // clone returns a copy whose lists can be changed.
 func (s stored) clone() stored {
 	s.Mutes, s.Bans, s.Deleted, s.Staff = slices.Clone(s.Mutes), slices.Clone(s.Bans), slices.Clone(s.Deleted), slices.Clone(s.Staff)
+	s.Appointed = slices.Clone(s.Appointed)
 	return s
 }
 
@@ -72,7 +122,9 @@ type policy struct {
 	revision uint64
 	muted    sanctions
 	banned   sanctions
-	deleted  map[string]struct{}
+	deleted  map[string]bool // by mid; false: shown again
+	// appointed are the room's own moderators, and who is none in spite of a token.
+	appointed map[string]protocol.Role
 }
 
 // parsePolicy reads what the bus keeps.
@@ -87,24 +139,27 @@ func parsePolicy(value []byte, revision uint64) (*policy, error) {
 		p.Pinned = nil
 	}
 	p.muted, p.banned = byUser(p.Mutes), byUser(p.Bans)
-	p.deleted = make(map[string]struct{}, len(p.Deleted))
+	p.deleted = make(map[string]bool, len(p.Deleted))
 	for _, d := range p.Deleted {
-		p.deleted[d.MID] = struct{}{}
+		p.deleted[d.MID] = !d.Back
+	}
+	for _, a := range p.Appointed {
+		if p.appointed == nil {
+			p.appointed = make(map[string]protocol.Role, len(p.Appointed))
+		}
+		p.appointed[a.User] = a.Role
 	}
 	return p, nil
 }
 
 // hides reports whether a message was deleted.
-func (p *policy) hides(mid string) bool {
-	_, yes := p.deleted[mid]
-	return yes
-}
+func (p *policy) hides(mid string) bool { return p.deleted[mid] }
 
 // sanctions are mutes or bans by their user.
-type sanctions map[string]sanction
+type sanctions map[string]term
 
-// sanction is what a [Sanction] means to its user.
-type sanction struct {
+// term is what a [Sanction] means to its user.
+type term struct {
 	until int64 // Unix ms, 0 for ever
 	by    rank  // it has no effect on this rank and those above
 }
@@ -112,7 +167,7 @@ type sanction struct {
 func byUser(list []Sanction) sanctions {
 	m := make(sanctions, len(list))
 	for _, s := range list {
-		m[s.User] = sanction{s.Until, rankOf(cmp.Or(s.Role, protocol.RoleHost))}
+		m[s.User] = term{s.Until, s.rank()}
 	}
 	return m
 }
@@ -126,7 +181,7 @@ func (l sanctions) in(who *Identity, now int64) (left int64, yes bool) {
 }
 
 // left is how many ms the sanction lasts yet, 0 for ever, and whether it does.
-func (s sanction) left(now int64) (left int64, lasts bool) {
+func (s term) left(now int64) (left int64, lasts bool) {
 	switch {
 	case s.until == 0:
 		return 0, true
@@ -138,12 +193,12 @@ func (s sanction) left(now int64) (left int64, lasts bool) {
 
 // state is what viewers know of the room, without the counts.
 func (p *policy) state(id string) protocol.RoomState {
-	return protocol.RoomState{ID: id, Title: p.Title, SlowModeMS: p.SlowMode, Closed: p.Closed, Pinned: p.Pinned}
+	return protocol.RoomState{ID: id, Title: p.Title, SlowModeMS: p.SlowMode, Closed: p.Closed, Pinned: p.Pinned, Speech: p.Speech}
 }
 
 // shows reports whether viewers see the same of both.
 func (p *policy) shows(q *policy) bool {
-	return p.Title == q.Title && p.SlowMode == q.SlowMode && p.Closed == q.Closed && string(p.Pinned) == string(q.Pinned)
+	return p.Title == q.Title && p.SlowMode == q.SlowMode && p.Closed == q.Closed && string(p.Pinned) == string(q.Pinned) && p.Speech == q.Speech
 }
 
 // changeAttempts is how often a change is tried against others who change the same room.
@@ -197,44 +252,13 @@ func (r *Room) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// Settings are what is changed of a room from outside; what is nil stays as it is.
-type Settings struct {
-	Title      *string `json:"title"`        // cleaned like a danmaku; "" removes it
-	SlowModeMS *int64  `json:"slow_mode_ms"` // least time between two danmaku of one viewer, up to protocol.MaxSlowMode
-	Closed     *bool   `json:"closed"`       // the room takes no messages
-}
-
-// Change stores settings, all of them or none. A room that is changed stays known, also by no setting at all.
-func (r *Room) Change(ctx context.Context, c Settings) *protocol.Error {
-	if c.Title != nil && *c.Title != "" {
-		clean, err := protocol.CleanText(*c.Title, protocol.MaxTextGraphemes)
-		if err != nil {
-			return err
-		}
-		c.Title = &clean
-	}
-	if most := protocol.MaxSlowMode.Milliseconds(); c.SlowModeMS != nil && (*c.SlowModeMS < 0 || *c.SlowModeMS > most) {
-		return protocol.BadField("slow_mode_ms", fmt.Sprint("0 to ", most), fmt.Sprint(*c.SlowModeMS))
-	}
-	return r.change(ctx, func(s *stored, _ int64) *protocol.Error {
-		replace(&s.Title, c.Title)
-		replace(&s.SlowMode, c.SlowModeMS)
-		replace(&s.Closed, c.Closed)
-		return nil
-	})
-}
-
-func replace[T any](old, with *T) {
-	if with != nil {
-		*old = *with
-	}
-}
-
 // change is what one policy means to those who were in the room under another.
 type change struct {
-	events  [][]byte // for everybody
-	deleted []string // messages
-	told    []told   // users to whom something happened
+	events   [][]byte // for everybody
+	deleted  []string // messages
+	restored []string
+	told     []told // users to whom something happened
+	roles    []string
 }
 
 // told is what one user's sessions are told or closed with.
@@ -279,14 +303,27 @@ func (r *Room) replace(old, next *policy, c change) bool {
 	for _, mid := range c.deleted {
 		r.audience.Forget(mid)
 	}
+	for _, mid := range c.restored {
+		if message := r.audience.Recall(mid); message != nil {
+			c.events = append(c.events, protocol.AppendRestored(nil, message))
+		}
+	}
 	r.audience.Control(c.events...)
 	for _, t := range c.told {
 		hits = append(hits, hit{r.here(t.user), t})
 	}
+	for _, user := range c.roles {
+		for _, m := range r.here(user) {
+			role := m.who.Load().Role
+			if is := next.roleIn(user, role); is != old.roleIn(user, role) {
+				hits = append(hits, hit{[]*Member{m}, told{user: user, below: ranks, event: protocol.AppendRole(nil, is)}})
+			}
+		}
+	}
 	r.mu.Unlock()
 	for _, h := range hits {
 		for _, m := range h.members {
-			if rankOf(m.who.Load().Role) < h.below {
+			if rankOf(m.acting().Role) < h.below {
 				m.tell(h.told)
 			}
 		}
@@ -306,9 +343,22 @@ func (m *Member) tell(t told) {
 func difference(id string, old, next *policy, now int64) change {
 	var c change
 	for _, mid := range slices.Sorted(maps.Keys(next.deleted)) {
-		if !old.hides(mid) {
+		switch is, was := next.hides(mid), old.hides(mid); {
+		case is && !was:
 			c.deleted = append(c.deleted, mid)
 			c.events = append(c.events, protocol.AppendDeleted(nil, mid))
+		case was && !is:
+			c.restored = append(c.restored, mid)
+		}
+	}
+	for user, role := range next.appointed {
+		if old.appointed[user] != role {
+			c.roles = append(c.roles, user)
+		}
+	}
+	for user := range old.appointed {
+		if _, still := next.appointed[user]; !still {
+			c.roles = append(c.roles, user)
 		}
 	}
 	if !next.shows(old) {

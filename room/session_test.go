@@ -38,6 +38,10 @@ type event struct {
 	Cursor    protocol.Cursor
 	Recovered protocol.Recovered
 	Room      protocol.RoomState
+	Message   *event
+	Role      string
+	Reply     string
+	ReplyTo   *protocol.User `json:"reply_to"`
 	Time      int64
 }
 

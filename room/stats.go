@@ -148,6 +148,7 @@ func (s *stats) newest(now limit.Instant) []Refused {
 func (r *Room) count(now limit.Instant, by *Speaker, req *protocol.Request, ack *protocol.Ack) {
 	switch {
 	case ack.Code == protocol.OK:
+		by.place.admitted.Add(1)
 		r.stats.note(now, admitted, 1)
 		r.countShown(now, req, req.Count)
 		return
@@ -158,6 +159,7 @@ func (r *Room) count(now limit.Instant, by *Speaker, req *protocol.Request, ack 
 		}
 		return
 	}
+	by.place.refused.Add(1)
 	r.stats.note(now, refused, 1)
 	if ack.Code == protocol.TooMany {
 		r.stats.refuse(Refused{
@@ -203,6 +205,9 @@ type Info struct {
 	Refusals []Refused  `json:"refusals"` // of the last ones, the newest first
 	Mutes    []Sanction `json:"mutes"`
 	Bans     []Sanction `json:"bans"`
+	// Appointed are the room's own moderators, and those who are none in spite of their tokens.
+	Appointed []standing `json:"appointed"`
+	protocol.Speech
 }
 
 // Quota is one of a room's buckets for one action.
@@ -249,6 +254,7 @@ func (r *Room) Info() Info {
 		Summary: r.Summary(), SlowModeMS: p.SlowMode, Pinned: p.Pinned,
 		Quota: r.quota(now), Refusals: r.stats.newest(now),
 		Mutes: inForce(p.Mutes, r.hub.cfg.Now().UnixMilli()), Bans: inForce(p.Bans, r.hub.cfg.Now().UnixMilli()),
+		Appointed: append([]standing{}, p.Appointed...), Speech: p.Speech,
 	}
 	i.Rates.TenSeconds, i.Rates.Minute = r.stats.rates(now, 10), r.stats.rates(now, 60)
 	return i

@@ -133,12 +133,8 @@ func (h *Hub) find(room, user string) (inAll, inRoom *limit.Subject) {
 	if u == nil {
 		return inAll, inRoom
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for _, p := range u.places {
-		if p.room == room {
-			inRoom = &p.subject
-		}
+	if p := u.placeIn(room); p != nil {
+		inRoom = &p.subject
 	}
 	return &u.subject, inRoom
 }

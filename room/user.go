@@ -3,6 +3,7 @@ package room
 import (
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"liveroom/internal/lock"
@@ -17,6 +18,7 @@ type User struct {
 	id      string
 	subject limit.Subject
 	abuse   limit.Abuse // of all sessions together
+	clock   func() time.Time
 
 	refs int // members and calls that use it; guarded by Hub.mu
 
@@ -31,7 +33,7 @@ type User struct {
 const maxPlaces = 128
 
 func newUser(id string, cfg *Config) *User {
-	return &User{id: id, subject: limit.Subject{Scope: limit.ScopeUser}, answers: answers{most: cfg.AnswersKept}}
+	return &User{id: id, subject: limit.Subject{Scope: limit.ScopeUser}, clock: cfg.Now, answers: answers{most: cfg.AnswersKept}}
 }
 
 // ID is the user's id.
@@ -50,9 +52,21 @@ func (u *User) enter(now limit.Instant, room string) *place {
 	if len(u.places) >= maxPlaces && !u.tidyLocked(now) {
 		return nil
 	}
-	p := &place{room: room, subject: limit.Subject{Scope: limit.ScopeUserRoom}, refs: 1}
+	p := &place{room: room, subject: limit.Subject{Scope: limit.ScopeUserRoom}, since: u.clock(), refs: 1}
 	u.places = append(u.places, p)
 	return p
+}
+
+// placeIn returns the user's place in a room, nil when it is not remembered.
+func (u *User) placeIn(room string) *place {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, p := range u.places {
+		if p.room == room {
+			return p
+		}
+	}
+	return nil
 }
 
 func (u *User) leave(p *place) {
@@ -120,6 +134,10 @@ func (u *User) answer(e *answer) protocol.Ack {
 type place struct {
 	room    string // fixed
 	subject limit.Subject
+	since   time.Time // fixed
+
+	// admitted and refused count messages.
+	admitted, refused atomic.Uint32
 
 	// guarded by User.mu
 	refs   int           // members and calls that use it

@@ -20,17 +20,27 @@ type AuditRecord struct {
 }
 
 // Audit keeps a record of what somebody did in a room, for 90 days and the newest 1,000 of each room. ErrUnknown when
-// the store did not answer in time, ErrRefused when nothing was stored.
-func (a *AuditLog) Audit(ctx context.Context, room string, entry []byte) error {
+// the store did not answer in time, ErrRefused when nothing was stored. It returns the record's number, 1 or more.
+func (a *AuditLog) Audit(ctx context.Context, room string, entry []byte) (uint64, error) {
 	if err := a.mayStore(link.RoadAudit); err != nil {
-		return err
+		return 0, err
 	}
 	ctx, cancel := a.link.Bounded(ctx)
 	defer cancel()
-	if _, err := a.link.JS.Publish(ctx, link.AuditPrefix+protocol.Token(room), entry); err != nil {
-		return fmt.Errorf("%w: audit of room %s: %w", storeFailure(err), room, err)
+	ack, err := a.link.JS.Publish(ctx, link.AuditPrefix+protocol.Token(room), entry)
+	if err != nil {
+		return 0, fmt.Errorf("%w: audit of room %s: %w", storeFailure(err), room, err)
 	}
-	return nil
+	return ack.Sequence, nil
+}
+
+// Audited returns the room's record with a number; nil when it has none, or no more.
+func (a *AuditLog) Audited(ctx context.Context, room string, seq uint64) ([]byte, error) {
+	got, err := a.link.Read(ctx, link.AuditStream, link.Ask{Seq: seq, Next: link.AuditPrefix + protocol.Token(room), Batch: 1})
+	if err != nil || len(got) == 0 || got[0].Seq != seq {
+		return nil, err
+	}
+	return got[0].Data, nil
 }
 
 // AuditOf returns at most limit records of the room (1 to 1000, else an error) older than the one numbered before (0: from

@@ -10,7 +10,7 @@ func TestAuditIsPagedNewestFirst(t *testing.T) {
 	s, _, _ := open(t, alone(t, dir), dir, "a")
 	for i := range 5 {
 		for _, room := range []string{"demo", "other"} {
-			if err := s.Audit.Audit(testContext(t), room, fmt.Appendf(nil, "%s %d", room, i)); err != nil {
+			if _, err := s.Audit.Audit(testContext(t), room, fmt.Appendf(nil, "%s %d", room, i)); err != nil {
 				t.Fatal(err)
 			}
 		}

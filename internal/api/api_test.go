@@ -58,9 +58,17 @@ func (b *loopback) GiftsEnd(context.Context, string) (uint64, error) {
 func (b *loopback) LedgerID() string { return "l1" }
 
 func (b *loopback) Recent(context.Context, string, int) ([][]byte, error) { return nil, nil }
-func (b *loopback) Audit(_ context.Context, id string, entry []byte) error {
+func (b *loopback) Audit(_ context.Context, id string, entry []byte) (uint64, error) {
 	b.audit = append([]Audited{{Seq: uint64(len(b.audit) + 1), Entry: entry}}, b.audit...)
-	return nil
+	return uint64(len(b.audit)), nil
+}
+func (b *loopback) Audited(_ context.Context, id string, seq uint64) ([]byte, error) {
+	for _, k := range b.audit {
+		if k.Seq == seq {
+			return k.Entry, nil
+		}
+	}
+	return nil, nil
 }
 func (b *loopback) AuditOf(_ context.Context, id string, before uint64, limit int) ([]Audited, error) {
 	var out []Audited
@@ -122,7 +130,7 @@ func newWorld(t *testing.T, change func(*Config)) *world {
 			}
 			return []*limit.Subject{&e.Subject}, func() { hosts.Release(e) }, true
 		},
-		Hub: hub, Ledger: b, Tokens: tokens, Gate: gate, Guests: true, Origins: []string{"https://live.example"},
+		Hub: hub, Ledger: b, Audit: b, Tokens: tokens, Gate: gate, Guests: true, Origins: []string{"https://live.example"},
 		ClientAddr: func(r *http.Request) netip.Addr { return limit.ClientAddr(r, nil) },
 	}
 	if change != nil {
@@ -191,7 +199,10 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"GET", "/rooms/demo/gifts", "", []string{"service", "admin"}},
 		{"POST", "/rooms/demo/events", `{"id":"#","type":"poll","data":{"n":1}}`, []string{"service", "admin"}},
 		{"POST", "/broadcast", `{"id":"#","type":"poll"}`, []string{"service", "admin"}},
-		{"POST", "/rooms/demo/moderate", `{"action":"mute","user":"bad","seconds":60}`, []string{"host", "moderator", "admin"}},
+		{"POST", "/rooms/demo/moderate", `{"action":"mute","user":"bad#","seconds":60}`, []string{"host", "moderator", "admin"}},
+		{"GET", "/rooms/demo/audit", "", []string{"host", "moderator", "service", "admin"}},
+		{"GET", "/rooms/demo/sanctions", "", []string{"host", "moderator", "service", "admin"}},
+		{"GET", "/rooms/demo/users/bad", "", []string{"host", "moderator", "service", "admin"}},
 	} {
 		for who, bearer := range tokens {
 			res, body := w.call(c.method, c.path, bearer, fresh(c.body))
@@ -287,6 +298,70 @@ func TestCORS(t *testing.T) {
 	if res.StatusCode != 204 || !strings.Contains(res.Header.Get("Access-Control-Allow-Headers"), "Authorization") ||
 		!strings.Contains(res.Header.Get("Access-Control-Allow-Methods"), "DELETE") {
 		t.Errorf("preflight: %d %v", res.StatusCode, res.Header)
+	}
+}
+
+// Whom a room has appointed no token tells: such a one moderates over HTTP too, and a moderator who was dismissed does not.
+func TestAppointedOverHTTP(t *testing.T) {
+	w := newWorld(t, nil)
+	host, viewer, moderator := w.token(protocol.RoleHost, "demo"), w.token(protocol.RoleViewer), w.token(protocol.RoleModerator, "demo")
+	act := func(bearer, body string) (int, map[string]any) {
+		res, answer := w.call("POST", "/rooms/demo/moderate", bearer, body)
+		return res.StatusCode, answer
+	}
+	w.call("PUT", "/rooms/demo", host, `{"title":"Demo"}`)
+	if code, body := act(host, `{"action":"appoint","user":"by-viewer","reason":"kind"}`); code != 200 || body["seq"] != 2.0 {
+		t.Fatalf("%d %v", code, body)
+	}
+	act(host, `{"action":"dismiss","user":"by-moderator"}`)
+	for bearer, want := range map[string]int{viewer: 200, moderator: 403} {
+		if code, body := act(bearer, `{"action":"ban","user":"bad","seconds":60,"reason":"spam"}`); code != want {
+			t.Errorf("%d %v, want %d", code, body, want)
+		}
+		for _, path := range []string{"/rooms/demo/audit", "/rooms/demo/sanctions?kind=ban", "/rooms/demo/users/bad"} {
+			if res, body := w.call("GET", path, bearer, ""); res.StatusCode != want {
+				t.Errorf("%s: %d %v, want %d", path, res.StatusCode, body, want)
+			}
+		}
+	}
+	_, who := w.call("GET", "/rooms/demo/users/bad", viewer, "")
+	if acts := who["acts"].([]any); len(acts) != 1 || len(who["sanctions"].([]any)) != 1 || acts[0].(map[string]any)["by"] != "by-viewer" {
+		t.Errorf("who is this: %v", who)
+	}
+	if _, room := w.call("GET", "/rooms/demo", viewer, ""); len(room["appointed"].([]any)) != 2 {
+		t.Errorf("the room: %v", room)
+	}
+	if code, body := act(viewer, `{"action":"undo","seq":2}`); code != 403 { // on oneself, and a host's
+		t.Errorf("%d %v", code, body)
+	}
+	if code, body := act(host, `{"action":"undo","seq":2}`); code != 200 {
+		t.Errorf("%d %v", code, body)
+	}
+	if code, _ := act(viewer, `{"action":"unban","user":"bad"}`); code != 403 {
+		t.Error("whose appointment was undone moderates")
+	}
+	for body, want := range map[string]string{
+		`{"action":"mute","user":"by-host","seconds":60}`:             "yourself",
+		`{"action":"mute","user":"u","seconds":2147483648}`:           "seconds: allowed is 1 to 2592000; received \"2147483648\"",
+		`{"action":"ban","user":"u","seconds":-1}`:                    "seconds: allowed is 0 (for ever) to 2592000",
+		`{"action":"settings"}`:                                       "settings: allowed is an object",
+		`{"action":"settings","settings":{"slow_mode_ms":3600000}}`:   "settings.slow_mode_ms: allowed is 0 to 600000",
+		`{"action":"settings","settings":{"speak":"nobody"}}`:         "settings.speak: allowed is one of all, members, followers, staff",
+		`{"action":"settings","settings":{"speak":"followers"}}`:      "settings.speak: allowed is all, members or staff",
+		`{"action":"settings","settings":{"follow_minutes":1000000}}`: "settings.follow_minutes: allowed is 0 to 525600",
+		`{"action":"settings","settings":{"colour":1}}`:               "\"colour\": allowed is a known field",
+		`{"action":"undo"}`:                                           "seq: allowed is the number of an entry",
+		`{"action":"undo","seq":-1}`:                                  "seq: allowed is a whole number",
+		`{"action":"undo","seq":999}`:                                 "no such entry",
+		`{"action":"appoint","user":""}`:                              "user: allowed is",
+		`{"action":"banish","user":"u"}`:                              "action: allowed is one of",
+	} {
+		if code, answer := act(host, body); code == 200 || !strings.Contains(answer["msg"].(string), want) {
+			t.Errorf("%s: %d %v", body, code, answer["msg"])
+		}
+	}
+	if code, body := act(host, `{"action":"ban","user":"never-seen","seconds":0}`); code != 200 {
+		t.Errorf("a ban of whom nobody has seen: %d %v", code, body)
 	}
 }
 

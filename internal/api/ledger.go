@@ -18,7 +18,7 @@ type giftPage struct {
 
 func (a *API) ledgerCalls() []route {
 	return []route{
-		{http.MethodGet, "/rooms/{room}/audit", reads, a.listAudit},
+		{http.MethodGet, "/rooms/{room}/audit", knows, a.listAudit},
 		{http.MethodGet, "/rooms/{room}/gifts", speaks, a.listGifts},
 	}
 }
@@ -89,20 +89,33 @@ func (a *API) listAudit(_ http.ResponseWriter, r *http.Request, c call) (any, er
 	if err != nil {
 		return nil, err
 	}
-	kept, fault := a.cfg.Audit.AuditOf(r.Context(), c.room, before, limit)
-	if fault != nil {
-		return nil, storeError{fmt.Errorf("read the audit: %w", fault)}
+	if !speaks(c.caller, c.room) {
+		if err := a.asStaff(r, c, func(*room.Room) *protocol.Error { return nil }); err != nil {
+			return nil, err
+		}
 	}
 	out := struct {
 		Entries []decided `json:"entries"`
-	}{Entries: make([]decided, 0, len(kept))}
+	}{}
+	var fault error
+	out.Entries, fault = a.entries(r, c, before, limit)
+	return out, fault
+}
+
+// entries reads the audit of the call's room, the newest first.
+func (a *API) entries(r *http.Request, c call, before uint64, limit int) ([]decided, error) {
+	kept, err := a.cfg.Audit.AuditOf(r.Context(), c.room, before, limit)
+	if err != nil {
+		return nil, storeError{fmt.Errorf("read the audit: %w", err)}
+	}
+	out := make([]decided, 0, len(kept))
 	for _, k := range kept {
 		d := decided{Seq: k.Seq}
 		if err := json.Unmarshal(k.Entry, &d.AuditEntry); err != nil {
 			a.cfg.Log.Warn("an entry of the audit can't be read", "room", c.room, "err", err)
 			continue
 		}
-		out.Entries = append(out.Entries, d)
+		out = append(out, d)
 	}
 	return out, nil
 }

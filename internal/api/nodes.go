@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"liveroom/internal/recent"
@@ -23,6 +24,7 @@ const (
 	AskRooms   Question = iota // the largest rooms
 	AskRoom                    // one room, as its host sees it
 	AskTraffic                 // what the limits decided lately
+	AskPerson                  // what is known of a user in a room, asked as room/user
 )
 
 // Tell answers another node's question with what this node knows by itself.
@@ -32,6 +34,13 @@ func (a *API) Tell(question Question, about string) ([]byte, error) {
 		return json.Marshal(a.roomsHere())
 	case AskTraffic:
 		return json.Marshal(a.cfg.Recent())
+	case AskPerson:
+		id, user, _ := strings.Cut(about, "/")
+		p := room.Person{User: user}
+		if r, ok := a.cfg.Hub.Room(id); ok {
+			p = r.Person(user)
+		}
+		return json.Marshal(p)
 	}
 	var here roomHere
 	if r, ok := a.cfg.Hub.Room(about); ok {

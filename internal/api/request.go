@@ -67,17 +67,16 @@ func (a *API) ForAdmins(next http.Handler) http.Handler {
 // permission is who may make a call; room is "" for a call about no room in particular.
 type permission func(c caller, room string) bool
 
-func speaks(c caller, room string) bool    { return c.known && c.Speaks() && c.Allows(room) }
-func moderates(c caller, room string) bool { return c.known && c.Moderates(room) }
+func speaks(c caller, room string) bool { return c.known && c.Speaks() && c.Allows(room) }
+
+// knows is for what the room itself lets its staff do and see: whom it has appointed no token tells.
+func knows(c caller, room string) bool { return c.known && c.Allows(room) }
 
 // hears is for what services hear of the rooms that their token is for; the call looks at these.
 func hears(c caller, _ string) bool { return c.known && c.Speaks() }
 
 // administers is for what changes the whole cluster.
 func administers(c caller, _ string) bool { return c.known && c.Administers() }
-
-// reads is for what no viewer sees: services, and whoever moderates the room.
-func reads(c caller, room string) bool { return speaks(c, room) || moderates(c, room) }
 
 // enters is for what every viewer may see.
 func (a *API) enters(c caller, room string) bool {

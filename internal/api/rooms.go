@@ -1,10 +1,10 @@
 package api
 
 import (
+	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"strings"
+	"slices"
 	"time"
 
 	"liveroom/protocol"
@@ -21,7 +21,9 @@ func (a *API) roomCalls() []route {
 	return []route{
 		{http.MethodGet, "/rooms", a.enters, a.listRooms},
 		{http.MethodGet, "/rooms/{room}", a.enters, a.getRoom},
-		{http.MethodPut, "/rooms/{room}", moderates, a.putRoom},
+		{http.MethodPut, "/rooms/{room}", knows, a.putRoom},
+		{http.MethodGet, "/rooms/{room}/sanctions", knows, a.listSanctions},
+		{http.MethodGet, "/rooms/{room}/users/{user}", knows, a.getPerson},
 	}
 }
 
@@ -46,7 +48,7 @@ func (a *API) listRooms(_ http.ResponseWriter, r *http.Request, c call) (any, er
 }
 
 func (a *API) getRoom(_ http.ResponseWriter, r *http.Request, c call) (any, error) {
-	return a.withRoom(r, c, notCreated, func(*room.Room) *protocol.Error { return nil })
+	return a.withRoom(r, c)
 }
 
 // notCreated keeps a call that only looks from making a room.
@@ -54,56 +56,103 @@ func notCreated() *protocol.Error {
 	return &protocol.Error{Reason: protocol.ReasonNotFound, Detail: "room"}
 }
 
+// putRoom is the act "settings", and the room after it.
 func (a *API) putRoom(w http.ResponseWriter, r *http.Request, c call) (any, error) {
-	var s room.Settings
-	if err := decode(w, r, &s); err != nil {
+	req := protocol.Request{ID: rand.Text()[:16], Action: protocol.ActionSettings, Settings: &protocol.Settings{}}
+	if err := decode(w, r, req.Settings); err != nil {
 		return nil, err
 	}
-	return a.withRoom(r, c, nil, func(rm *room.Room) *protocol.Error {
-		if err := rm.MayModerate(c.identity()); err != nil {
+	ack := a.moderate(r, c, &req)
+	if ack.Err != nil {
+		return nil, ack.Err
+	}
+	return a.withRoom(r, c)
+}
+
+// asStaff calls f with a room that the caller moderates, or may read as a service.
+func (a *API) asStaff(r *http.Request, c call, f func(*room.Room) *protocol.Error) *protocol.Error {
+	return a.cfg.Hub.With(r.Context(), c.room, notCreated, func(rm *room.Room) *protocol.Error {
+		if err := rm.MayModerate(c.identity()); err != nil && !speaks(c.caller, c.room) {
 			return err
 		}
-		if err := rm.Change(r.Context(), s); err != nil {
-			return err
-		}
-		rm.Audit(r.Context(), room.AuditEntry{By: c.User, Role: c.Role, Action: "settings", Text: settingsText(s)})
-		return nil
+		return f(rm)
 	})
 }
 
-// settingsText tells what was set, for the audit.
-func settingsText(s room.Settings) string {
-	var said []string
-	if s.Title != nil {
-		said = append(said, fmt.Sprintf("title %q", *s.Title))
+// listSanctions tells who is muted or banned, and for how long yet.
+func (a *API) listSanctions(_ http.ResponseWriter, r *http.Request, c call) (any, error) {
+	limit, err := number(r, "limit", 1, maxListed, defaultListed)
+	if err != nil {
+		return nil, err
 	}
-	if s.SlowModeMS != nil {
-		said = append(said, fmt.Sprintf("slow_mode_ms %d", *s.SlowModeMS))
+	q := r.URL.Query()
+	kind := protocol.Action(q.Get("kind"))
+	if kind != "" && kind != protocol.ActionMute && kind != protocol.ActionBan {
+		return nil, protocol.BadField("kind", "mute or ban", string(kind))
 	}
-	if s.Closed != nil {
-		said = append(said, fmt.Sprintf("closed %t", *s.Closed))
+	out := struct {
+		Sanctions []room.InForce `json:"sanctions"`
+	}{}
+	if err := a.asStaff(r, c, func(rm *room.Room) *protocol.Error {
+		out.Sanctions = rm.Sanctions(kind, q.Get("user"), q.Get("after"), int(limit))
+		return nil
+	}); err != nil {
+		return nil, err
 	}
-	return strings.Join(said, ", ")
+	return out, nil
 }
 
-// withRoom returns the room after f, as much of it as the caller may see.
-func (a *API) withRoom(r *http.Request, c call, create func() *protocol.Error, f func(*room.Room) *protocol.Error) (any, error) {
+// person is who somebody is in a room, over all nodes.
+type person struct {
+	room.Person
+	Sanctions []room.InForce `json:"sanctions"`
+	Acts      []decided      `json:"acts"` // of the audit that were on them, the newest first
+}
+
+// mostActs bounds the acts that are told of somebody.
+const mostActs = 20
+
+func (a *API) getPerson(_ http.ResponseWriter, r *http.Request, c call) (any, error) {
+	user := r.PathValue("user")
+	if err := protocol.CheckUser("user", user); err != nil {
+		return nil, err
+	}
+	var out person
+	if err := a.asStaff(r, c, func(rm *room.Room) *protocol.Error {
+		out.Person, out.Sanctions = rm.Person(user), rm.Sanctions("", user, "", 2)
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	for _, there := range ask[room.Person](r.Context(), a, AskPerson, c.room+"/"+user) {
+		out.Join(there)
+	}
+	entries, err := a.entries(r, c, 0, maxListed)
+	if err != nil {
+		return nil, err
+	}
+	out.Acts = slices.DeleteFunc(entries, func(d decided) bool { return d.User != user })
+	out.Acts = out.Acts[:min(len(out.Acts), mostActs)]
+	return out, nil
+}
+
+// withRoom returns the room, as much of it as the caller may see.
+func (a *API) withRoom(r *http.Request, c call) (any, error) {
 	var info room.Info
-	err := a.cfg.Hub.With(r.Context(), c.room, create, func(rm *room.Room) *protocol.Error {
-		if err := f(rm); err != nil {
-			return err
-		}
+	staff := speaks(c.caller, c.room)
+	err := a.cfg.Hub.With(r.Context(), c.room, notCreated, func(rm *room.Room) *protocol.Error {
+		staff = staff || c.known && c.Allows(c.room) && rm.MayModerate(c.identity()) == nil
 		info = rm.Info()
 		return nil
 	})
 	switch {
 	case err != nil:
 		return nil, err
-	case reads(c.caller, c.room):
+	case staff:
 		a.gather(r.Context(), &info)
 		return a.detail(info), nil
 	}
-	return seen{listed{info.Summary, shown(info.Rates.TenSeconds)}, info.SlowModeMS, info.Pinned}, nil
+	return seen{listed{info.Summary, shown(info.Rates.TenSeconds)}, info.SlowModeMS, info.Pinned, info.Speech}, nil
 }
 
 // rates are what viewers may know of a room's pace: admitted per second, over the last ten seconds.
@@ -126,6 +175,7 @@ type seen struct {
 	listed
 	SlowModeMS int64           `json:"slow_mode_ms"`
 	Pinned     json.RawMessage `json:"pinned"`
+	protocol.Speech
 }
 
 // detailed is a room as those see it who read or moderate it.

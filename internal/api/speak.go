@@ -26,6 +26,7 @@ type danmakuBody struct {
 	Text  string        `json:"text"`
 	Color string        `json:"color"`
 	Mode  protocol.Mode `json:"mode"`
+	Reply string        `json:"reply"`
 }
 
 type giftBody struct {
@@ -46,7 +47,7 @@ func (a *API) speakCalls() []route {
 		{http.MethodPost, "/rooms/{room}/danmaku", speaks, a.postDanmaku},
 		{http.MethodPost, "/rooms/{room}/gifts", speaks, a.postGift},
 		{http.MethodPost, "/rooms/{room}/likes", speaks, a.postLikes},
-		{http.MethodPost, "/rooms/{room}/moderate", moderates, a.postModerate},
+		{http.MethodPost, "/rooms/{room}/moderate", knows, a.postModerate},
 	}
 }
 
@@ -55,7 +56,7 @@ func (a *API) postDanmaku(w http.ResponseWriter, r *http.Request, c call) (any, 
 	if err := decode(w, r, &b); err != nil {
 		return nil, err
 	}
-	return a.speak(r, c, b.User, protocol.Request{Op: protocol.OpDanmaku, ID: b.ID, Text: b.Text, Color: b.Color, Mode: b.Mode})
+	return a.speak(r, c, b.User, protocol.Request{Op: protocol.OpDanmaku, ID: b.ID, Text: b.Text, Color: b.Color, Mode: b.Mode, Reply: b.Reply})
 }
 
 func (a *API) postGift(w http.ResponseWriter, r *http.Request, c call) (any, error) {
@@ -96,31 +97,29 @@ func (a *API) speak(r *http.Request, c call, user *speaker, req protocol.Request
 	return a.cfg.Hub.Speak(r.Context(), c.room, room.Caller{Who: who, Create: func() *protocol.Error { return a.cfg.Create(addr) }}, &req), nil
 }
 
-type moderateBody struct {
-	ID      string          `json:"id"`
-	Action  protocol.Action `json:"action"`
-	User    string          `json:"user"`
-	Seconds int             `json:"seconds"`
-	Reason  string          `json:"reason"`
-	MID     string          `json:"mid"`
-	Text    string          `json:"text"`
-}
-
+// postModerate takes the frame of a socket without its op.
 func (a *API) postModerate(w http.ResponseWriter, r *http.Request, c call) (any, error) {
-	var b moderateBody
-	if err := decode(w, r, &b); err != nil {
+	var req protocol.Request
+	if err := decode(w, r, &req); err != nil {
 		return nil, err
 	}
-	if b.ID == "" {
-		b.ID = rand.Text()[:16] // the memory of first answers needs one; the caller asked for no idempotency
+	if req.ID == "" {
+		req.ID = rand.Text()[:16] // the memory of first answers needs one; the caller asked for no idempotency
 	}
-	req := protocol.Request{
-		Op: protocol.OpModerate, ID: b.ID, Action: b.Action, User: b.User, Seconds: b.Seconds, Reason: b.Reason, MID: b.MID, Text: b.Text,
+	return a.moderate(r, c, &req), nil
+}
+
+// moderate has the room judge an act, as a frame of the caller's socket. Only who moderates by the token makes a room by it.
+func (a *API) moderate(r *http.Request, c call, req *protocol.Request) protocol.Ack {
+	req.Op = protocol.OpModerate
+	if err := reshape(req); err != nil {
+		return protocol.Refuse(req.ID, err)
 	}
-	if err := reshape(&req); err != nil {
-		return protocol.Refuse(req.ID, err), nil
+	create := notCreated
+	if req.Action == protocol.ActionSettings && c.Moderates(c.room) {
+		create = nil
 	}
-	return a.cfg.Hub.Speak(r.Context(), c.room, room.Caller{Who: c.identity(), Addr: a.cfg.ClientAddr(r), Create: notCreated}, &req), nil
+	return a.cfg.Hub.Speak(r.Context(), c.room, room.Caller{Who: c.identity(), Addr: a.cfg.ClientAddr(r), Create: create}, req)
 }
 
 // checkSpeaker keeps services from speaking for guests, whom only this server names.

@@ -162,6 +162,7 @@ type Rooms struct {
 	Tick          time.Duration
 	Behind        time.Duration
 	TextGraphemes int
+	Followed      string // an attribute
 }
 
 // Limits says where the limit rules come from.
@@ -276,6 +277,8 @@ func Settings() []Setting {
 			Doc: "How late this node may come to what viewers send before it gives things up, ticks first and newcomers last. Raise it where the processor is throttled or shared with what is none of its load."},
 		{Key: "rooms.text_graphemes", Unit: "characters", Default: "100", into: func(c *Config) any { return &c.Rooms.TextGraphemes }, check: between(1, 500),
 			Doc: "Longest danmaku, in grapheme clusters; 1 KiB in any case."},
+		{Key: "rooms.followed_attribute", Unit: "name", Default: "", into: func(c *Config) any { return &c.Rooms.Followed },
+			Doc: "The attribute (of protocol.attributes) that says since when a user follows the room, in Unix seconds, so that a host may let followers alone speak. Empty: no room can."},
 		{Key: "gifts.authority", Unit: "backend, hook or open", Default: GiftsByBackend, into: func(c *Config) any { return &c.Gifts.Authority }, check: oneOf(GiftsByBackend, GiftsByHook, GiftsOpen),
 			Doc: "Who pays for gifts. backend: they come by the HTTP API with a service token, and a socket's is refused. hook: a user's socket may send them, and hooks.gift is asked first. open: anybody's may, guests too, and nothing is charged: for a demonstration."},
 		{Key: "gifts.catalogue", Unit: "list of gifts", Default: defaultGifts, into: func(c *Config) any { return &c.Gifts.Catalogue },

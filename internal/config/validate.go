@@ -124,6 +124,9 @@ func (c Config) Validate() Faults {
 			v.add("admin_hosts", "names without scheme and port, such as ops.example.com", quote(h))
 		}
 	}
+	if f := c.Rooms.Followed; f != "" && !slices.Contains(c.Protocol.Attributes, f) {
+		v.add("rooms.followed_attribute", "one of protocol.attributes", quote(f))
+	}
 	v.gifts(c.Gifts)
 	v.hooks(c.Hooks, c.Gifts.Authority)
 	if c.ProxyProtocol && len(c.TrustedProxies) == 0 {

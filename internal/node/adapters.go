@@ -142,7 +142,8 @@ func (s ruleStore) Ended(ctx context.Context, e rulebook.Ending) error {
 	if err != nil {
 		return err
 	}
-	return s.Audit(ctx, watchedLimits, entry)
+	_, err = s.Audit(ctx, watchedLimits, entry)
+	return err
 }
 
 // Endings implements [rulebook.Store].

@@ -55,7 +55,7 @@ func TestTheJournalHasWhatWasAdmitted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := f.Store.Audit.Audit(ctx, "demo", []byte(`{"action":"mute"}`)); err != nil {
+			if _, err := f.Store.Audit.Audit(ctx, "demo", []byte(`{"action":"mute"}`)); err != nil {
 				t.Fatal(err)
 			}
 			for _, note := range []struct{ room, event string }{
@@ -67,11 +67,11 @@ func TestTheJournalHasWhatWasAdmitted(t *testing.T) {
 				}
 			}
 			for _, action := range []string{"announce", "close"} {
-				if err := f.Store.Audit.Audit(ctx, "demo", []byte(`{"action":"`+action+`"}`)); err != nil {
+				if _, err := f.Store.Audit.Audit(ctx, "demo", []byte(`{"action":"`+action+`"}`)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := f.Store.Audit.Audit(ctx, watchedLimits, []byte(`{}`)); err != nil {
+			if _, err := f.Store.Audit.Audit(ctx, watchedLimits, []byte(`{}`)); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := f.Store.Rules.Publish(ctx, []byte(`{"format":1,"kind":"publish","author":"op","rules":[]}`), 0); err != nil {

@@ -179,7 +179,7 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, rules *limit.Rul
 	}
 	n.hub, err = room.New(room.Config{
 		Bus: newBus(n.fabric), Gate: n.gate, Lag: n.lag.Read, Behind: n.cfg.Rooms.Behind, Shed: n.sockets.Shed, Verify: n.verify, Allowances: said.of, Elsewhere: n.fabric.Presence.Online, Storing: n.fabric.Store.Storing,
-		EventTypes: n.cfg.Events.Types, NoteSessions: n.cfg.Events.Sessions == config.EventsOn, NoDanmaku: n.cfg.Events.Danmaku == config.EventsOff, Everywhere: n.everywhere,
+		EventTypes: n.cfg.Events.Types, NoteSessions: n.cfg.Events.Sessions == config.EventsOn, NoDanmaku: n.cfg.Events.Danmaku == config.EventsOff, Everywhere: n.everywhere, Followed: n.cfg.Rooms.Followed,
 		Gifts: n.cfg.Gifts.Catalogue, Node: n.cfg.NodeID, Log: n.log, Metrics: room.NewMetrics(reg),
 		AutoCreate: true, // whoever opens a room is asked by newRooms
 		GiftsBy:    protocol.GiftAuthority(n.cfg.Gifts.Authority),

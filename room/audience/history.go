@@ -23,6 +23,7 @@ type spoken struct {
 	mid   string        // of an event that was removed
 	ts    int64         // instant of admission by its writer's clock, Unix ms
 	at    limit.Instant // of arrival
+	kept  []byte        // an event that was removed, in case it is to be shown again
 }
 
 func (s *spoken) is(mid string) bool {
@@ -123,10 +124,20 @@ func (h *history) find(mid string) []byte {
 func (h *history) remove(mid string) {
 	for i := h.size - 1; i >= 0; i-- {
 		if s := h.at(i); protocol.EventHasMID(s.event, mid) {
-			s.event, s.mid = nil, mid
+			s.event, s.mid, s.kept = nil, mid, s.event
 			return
 		}
 	}
+}
+
+// removed returns a message that was removed and can come back; nil: there is none.
+func (h *history) removed(mid string) *spoken {
+	for i := h.size - 1; i >= 0; i-- {
+		if s := h.at(i); s.mid == mid && s.kept != nil {
+			return s
+		}
+	}
+	return nil
 }
 
 // recallLocked is [Audience.Restore] for the history.
@@ -143,7 +154,7 @@ func (a *Audience[V]) recallLocked(recent [][]byte, opened, floor limit.Instant,
 			continue
 		}
 		if deleted(mid) {
-			s.event, s.mid = nil, mid
+			s.event, s.mid, s.kept = nil, mid, event
 		} else {
 			a.authors.note(event)
 		}
@@ -164,11 +175,43 @@ func (a *Audience[V]) Find(mid string) []byte {
 	return a.history.find(mid)
 }
 
+// Said returns what a user said lately, the newest first, at most most of it.
+func (a *Audience[V]) Said(user string, most int) (events [][]byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i := a.history.size - 1; i >= 0 && len(events) < most; i-- {
+		event := a.history.at(i).event
+		if by, ok := protocol.EventUser(event); ok && by.ID == user {
+			events = append(events, event)
+		}
+	}
+	return events
+}
+
 // Forget takes a danmaku out of what newcomers are shown.
 func (a *Audience[V]) Forget(mid string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.history.remove(mid)
+}
+
+// Kept reports whether a danmaku that was forgotten can be shown again.
+func (a *Audience[V]) Kept(mid string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.history.removed(mid) != nil
+}
+
+// Recall undoes Forget and returns the event, nil when it is gone.
+func (a *Audience[V]) Recall(mid string) []byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.history.removed(mid)
+	if s == nil {
+		return nil
+	}
+	s.event, s.mid, s.kept = s.kept, "", nil
+	return s.event
 }
 
 // maxAuthored bounds the messages of hosts, moderators and admins whose author a room still knows when its history has
@@ -192,17 +235,17 @@ func (a *authors) note(event []byte) {
 	if !bytes.Contains(event, roleField) {
 		return
 	}
-	user, role, ok := protocol.EventAuthor(event)
+	user, ok := protocol.EventUser(event)
 	if !ok {
 		return
 	}
-	*a = append((*a)[max(len(*a)-maxAuthored+1, 0):], authored{protocol.EventMID(event), user, role})
+	*a = append((*a)[max(len(*a)-maxAuthored+1, 0):], authored{protocol.EventMID(event), user.ID, user.Role})
 }
 
 // Author tells who said a danmaku, and in which role; false where nobody knows any more, and then a viewer did.
 func (a *Audience[V]) Author(mid string) (user string, role protocol.Role, known bool) {
-	if user, role, known = protocol.EventAuthor(a.Find(mid)); known {
-		return user, role, true
+	if said, known := protocol.EventUser(a.Find(mid)); known {
+		return said.ID, said.Role, true
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

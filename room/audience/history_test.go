@@ -40,7 +40,7 @@ func TestHistoryModel(t *testing.T) {
 			"say": func(t *rapid.T) {
 				ts += int64(rapid.IntRange(1, 10).Draw(t, "later"))
 				wrong := ts + int64(rapid.IntRange(-1000, 1000).Draw(t, "clock")) // of the writer
-				s := spoken{protocol.AppendDanmaku(nil, protocol.Danmaku{MID: fmt.Sprint(ts), TS: wrong}), "", wrong, limit.Instant(ts)}
+				s := spoken{protocol.AppendDanmaku(nil, protocol.Danmaku{MID: fmt.Sprint(ts), TS: wrong}), "", wrong, limit.Instant(ts), nil}
 				h.add(s)
 				all = append(all, s)
 				kept = min(kept+1, h.most)

@@ -13,7 +13,7 @@ export const OPS = ["hello", "refresh", "ping", "moderate"].concat(KINDS);
 
 /** What a server may send besides. */
 export const EVENTS = [
-  "welcome", "ack", "online", "room", "deleted", "muted", "announce", "missed", "custom", "error", "pong",
+  "welcome", "ack", "online", "room", "deleted", "restored", "muted", "role", "announce", "missed", "custom", "error", "pong",
 ].concat(KINDS);
 
 export const MODES = ["scroll", "top", "bottom"];
@@ -21,8 +21,8 @@ export const MODES = ["scroll", "top", "bottom"];
 export const ROLES = ["viewer", "host", "moderator", "service", "admin"];
 
 export const ACTIONS = [
-  "mute", "unmute", "ban", "unban", "kick", "delete",
-  "slow_mode", "pin", "unpin", "announce", "close", "open",
+  "mute", "unmute", "ban", "unban", "kick", "delete", "appoint", "dismiss", "settings",
+  "slow_mode", "pin", "unpin", "announce", "close", "open", "undo",
 ];
 
 /** The reasons of acks, errors and HTTP answers, by their code; 200 has none. */
@@ -36,8 +36,14 @@ export const REASONS = {
   gifts_by_backend: 403,
   muted: 403,
   banned: 403,
+  members_only: 403,
+  followers_only: 403,
+  staff_only: 403,
+  emoji_only: 403,
+  links_off: 403,
   not_found: 404,
   conflict: 409,
+  list_full: 409,
   room_closed: 409,
   rate_limited: 429,
   slow_mode: 429,
