@@ -32,6 +32,7 @@
 //	lr.room.<room>.gift       a gift, re-published by the ledger with Nats-Sequence and Nats-Last-Sequence
 //	lr.room.<room>.settings   the room's settings, re-published by their bucket
 //	lr.room.<room>.likes      the room's like total, decimal
+//	lr.room.<room>.held       a message that waits for staff, and what becomes of it, re-published by its stream
 //	lr.room.<room>.seen       how far somebody has seen the room: gift sequence, settings revision, like total
 //	lr.gift.<room>            what the ledger stores (stream liveroom_gifts)
 //	lr.consumer.<name>        where a reader of what was admitted is (stream liveroom_consumers)
@@ -42,6 +43,7 @@
 //	lr.room.==<node>.*        a node's messages to itself over the roads of rooms, see package link
 //	lr.rules                  sets of limits (stream liveroom_rules); lr.rulesnews tells that there is a new one
 //	lr.audit.<room>           what moderators did (stream liveroom_audit)
+//	lr.held.<room>.<mid>      what is held, and for a while how it was decided (stream liveroom_held)
 //	lr.said.<room>            danmaku, re-published by liveroom_recent, and what rooms note, for who reads on (stream liveroom_events, with lr.room.*.likes)
 //	lr.node.<node>.presence   who a node is and its rooms, every two seconds
 //	lr.node.<node>.whole      asks a node to announce all of its rooms

@@ -99,6 +99,8 @@ func TestForbiddenAtTheStart(t *testing.T) {
 		publish, hear []string
 		want          string
 	}{
+		{publish: []string{"lr.held.>"}, want: "publish lr.held.*.*"},
+		{publish: []string{"lr.said.*"}, want: "publish lr.said.*"},
 		{publish: []string{"lr.room.*.danmaku"}, want: "publish lr.room.*.danmaku"},
 		{publish: []string{"lr.room.*.control"}, want: "publish lr.room.*.control"},
 		{publish: []string{"lr.gift.>"}, want: "publish lr.gift.*"},

@@ -40,6 +40,7 @@ const (
 	ReasonNotFound        Reason = "not_found"
 	ReasonConflict        Reason = "conflict"
 	ReasonListFull        Reason = "list_full"
+	ReasonDecided         Reason = "decided"
 	ReasonRoomClosed      Reason = "room_closed"
 	ReasonRateLimited     Reason = "rate_limited"
 	ReasonSlowMode        Reason = "slow_mode"
@@ -49,6 +50,7 @@ const (
 	ReasonTryLater        Reason = "try_later"
 	ReasonRoomBusy        Reason = "room_busy"
 	ReasonFolded          Reason = "folded"
+	ReasonHeld            Reason = "held"
 )
 
 // codeOf is the one table from reason to code.
@@ -59,11 +61,11 @@ var codeOf = map[Reason]Code{
 	ReasonForbidden: Forbidden, ReasonByBackend: Forbidden, ReasonMuted: Forbidden, ReasonBanned: Forbidden,
 	ReasonMembersOnly: Forbidden, ReasonFollowersOnly: Forbidden, ReasonStaffOnly: Forbidden, ReasonEmojiOnly: Forbidden, ReasonLinksOff: Forbidden,
 	ReasonNotFound: NotFound,
-	ReasonConflict: Conflict, ReasonListFull: Conflict, ReasonRoomClosed: Conflict,
+	ReasonConflict: Conflict, ReasonListFull: Conflict, ReasonDecided: Conflict, ReasonRoomClosed: Conflict,
 	ReasonRateLimited: TooMany, ReasonSlowMode: TooMany, ReasonRepeatedText: TooMany,
 	ReasonInternal:    Internal,
 	ReasonUnavailable: Unavailable, ReasonTryLater: Unavailable,
-	ReasonRoomBusy: Degraded, ReasonFolded: Degraded,
+	ReasonRoomBusy: Degraded, ReasonFolded: Degraded, ReasonHeld: Degraded,
 }
 
 // Code returns the status that goes with the reason; [Internal] for a reason that is not in the table.
@@ -79,8 +81,8 @@ func Reasons() []Reason {
 	return []Reason{
 		ReasonBadRequest, ReasonTooLong, ReasonUnauthenticated, ReasonFunds, ReasonDeclined, ReasonForbidden, ReasonByBackend, ReasonMuted, ReasonBanned,
 		ReasonMembersOnly, ReasonFollowersOnly, ReasonStaffOnly, ReasonEmojiOnly, ReasonLinksOff,
-		ReasonNotFound, ReasonConflict, ReasonListFull, ReasonRoomClosed, ReasonRateLimited, ReasonSlowMode, ReasonRepeatedText,
-		ReasonInternal, ReasonUnavailable, ReasonTryLater, ReasonRoomBusy, ReasonFolded,
+		ReasonNotFound, ReasonConflict, ReasonListFull, ReasonDecided, ReasonRoomClosed, ReasonRateLimited, ReasonSlowMode, ReasonRepeatedText,
+		ReasonInternal, ReasonUnavailable, ReasonTryLater, ReasonRoomBusy, ReasonFolded, ReasonHeld,
 	}
 }
 

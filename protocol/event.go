@@ -24,13 +24,14 @@ const (
 	EvAnnounce Event = "announce"
 	EvMissed   Event = "missed"
 	EvCustom   Event = "custom"
+	EvHeld     Event = "held"
 	EvError    Event = "error"
 	EvPong     Event = "pong"
 )
 
 // Events lists every event; those of messages are called after their kinds.
 func Events() []Event {
-	events := []Event{EvWelcome, EvAck, EvOnline, EvRoom, EvDeleted, EvRestored, EvMuted, EvRole, EvAnnounce, EvMissed, EvCustom, EvError, EvPong}
+	events := []Event{EvWelcome, EvAck, EvOnline, EvRoom, EvDeleted, EvRestored, EvMuted, EvRole, EvAnnounce, EvMissed, EvCustom, EvHeld, EvError, EvPong}
 	for _, k := range kinds {
 		if k.shape != nil {
 			events = append(events, Event(k.Name))
@@ -57,6 +58,8 @@ type Danmaku struct {
 	TS    int64  `json:"ts"`              // instant of admission, Unix milliseconds
 	// Hidden says that only its sender is shown it: no position to come back to.
 	Hidden bool `json:"hidden,omitempty"`
+	// Released says that staff held it back: it comes later than TS says.
+	Released bool `json:"released,omitempty"`
 	// Reply is the mid of the danmaku that this one answers, ReplyTo who said that one. Its text is not quoted: what is deleted is gone.
 	Reply   string `json:"reply,omitempty"`
 	ReplyTo *User  `json:"reply_to,omitempty"`
@@ -91,6 +94,9 @@ func AppendDanmaku(dst []byte, d Danmaku) []byte {
 	if d.ReplyTo != nil {
 		dst = append(dst, `,"reply_to":`...)
 		dst = appendUserObject(dst, *d.ReplyTo)
+	}
+	if d.Released {
+		dst = append(dst, releasedTail...)
 	}
 	return appendTS(dst, d.TS)
 }

@@ -48,6 +48,7 @@ type Settings struct {
 	FollowMinutes *int      `json:"follow_minutes,omitempty"`
 	EmojiOnly     *bool     `json:"emoji_only,omitempty"`
 	LinksOff      *bool     `json:"links_off,omitempty"`
+	Review        *Review   `json:"review,omitempty"`
 }
 
 // Clean returns the settings with a title as viewers will see it, or what is wrong with them.
@@ -69,6 +70,11 @@ func (s Settings) Clean() (Settings, *Error) {
 	if s.FollowMinutes != nil && (*s.FollowMinutes < 0 || *s.FollowMinutes > MaxFollowMinutes) {
 		return s, BadField("follow_minutes", fmt.Sprint("0 to ", MaxFollowMinutes), fmt.Sprint(*s.FollowMinutes))
 	}
+	if s.Review != nil {
+		if err := s.Review.check(); err != nil {
+			return s, err
+		}
+	}
 	return s, nil
 }
 
@@ -87,6 +93,7 @@ func (s Settings) String() string {
 	say(s.FollowMinutes != nil, "follow_minutes %d", func() any { return *s.FollowMinutes })
 	say(s.EmojiOnly != nil, "emoji_only %t", func() any { return *s.EmojiOnly })
 	say(s.LinksOff != nil, "links_off %t", func() any { return *s.LinksOff })
+	say(s.Review != nil, "review %s", func() any { return *s.Review })
 	return strings.Join(said, ", ")
 }
 
@@ -118,7 +125,7 @@ func (r *Request) checkModerate() *Error {
 		return r.checkSeconds(0, MaxMuteSeconds, "0 (for ever)")
 	case ActionSlowMode:
 		return r.checkSeconds(0, int(MaxSlowMode/time.Second), "0")
-	case ActionDelete, ActionPin:
+	case ActionDelete, ActionPin, ActionRelease, ActionDrop:
 		if r.MID == "" || len(r.MID) > MaxIdentifier {
 			return BadField("mid", "the id of a message", r.MID)
 		}

@@ -31,12 +31,14 @@ const (
 	ActionClose    Action = "close"
 	ActionOpen     Action = "open"
 	ActionUndo     Action = "undo"
+	ActionRelease  Action = "release"
+	ActionDrop     Action = "drop"
 )
 
 // Actions lists every action, in the order of the documentation.
 func Actions() []Action {
 	return []Action{ActionMute, ActionUnmute, ActionBan, ActionUnban, ActionKick, ActionDelete, ActionAppoint, ActionDismiss, ActionSettings, ActionSlowMode,
-		ActionPin, ActionUnpin, ActionAnnounce, ActionClose, ActionOpen, ActionUndo}
+		ActionPin, ActionUnpin, ActionAnnounce, ActionClose, ActionOpen, ActionUndo, ActionRelease, ActionDrop}
 }
 
 // Role is what a token says its bearer is.

@@ -145,3 +145,14 @@ func TestErrorText(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+func TestReviewIsChecked(t *testing.T) {
+	for v, path := range map[Review]string{
+		{9, ActionDrop}: "review.seconds", {86_401, ActionDrop}: "review.seconds", {60, "burn"}: "review.then", {10, ActionDrop}: "", {86_400, ActionRelease}: "",
+	} {
+		_, err := Settings{Review: &v}.Clean()
+		if path == "" && err != nil || path != "" && (err == nil || !strings.HasPrefix(err.Detail, path)) {
+			t.Errorf("%+v: %v", v, err)
+		}
+	}
+}

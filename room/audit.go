@@ -14,9 +14,9 @@ import (
 
 // AuditEntry is one decision of somebody about a room, as the bus keeps it.
 type AuditEntry struct {
-	Time    int64           `json:"time"` // Unix ms
-	By      string          `json:"by"`   // a user
-	Role    protocol.Role   `json:"role"` // in the room
+	Time    int64           `json:"time"`           // Unix ms
+	By      string          `json:"by"`             // a user; "" where time decided
+	Role    protocol.Role   `json:"role,omitempty"` // in the room
 	Action  protocol.Action `json:"action"`
 	User    string          `json:"user,omitempty"`
 	Seconds int             `json:"seconds,omitempty"`
@@ -70,17 +70,19 @@ func (s *stored) touches(action protocol.Action, user, mid string, set *protocol
 
 // audit remembers what somebody has decided about the room and returns the entry's number; 0: it is not kept. The decision holds already, so
 // a failure is the operator's to hear of and not the moderator's.
-func (r *Room) audit(ctx context.Context, e AuditEntry) uint64 {
+func (r *Room) audit(ctx context.Context, e AuditEntry) uint64 { return r.hub.audit(ctx, r.id, e) }
+
+func (h *Hub) audit(ctx context.Context, room string, e AuditEntry) uint64 {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	e.Time = r.hub.cfg.Now().UnixMilli()
+	e.Time = h.cfg.Now().UnixMilli()
 	raw, err := json.Marshal(e)
 	var seq uint64
 	if err == nil {
-		seq, err = r.hub.bus.Audit(ctx, r.id, raw)
+		seq, err = h.bus.Audit(ctx, room, raw)
 	}
 	if err != nil {
-		r.hub.troubled("decision is not in the audit", r.id, err)
+		h.troubled("decision is not in the audit", room, err)
 	}
 	return seq
 }

@@ -60,6 +60,7 @@ type Bus interface {
 	Ledger
 	Archive
 	SettingsStore
+	HeldStore
 	Auditor
 	Noter
 }
@@ -132,6 +133,15 @@ type SettingsStore interface {
 	PutSettings(ctx context.Context, room string, value []byte, revision uint64) (uint64, error)
 }
 
+// HeldStore is the part of the bus that keeps messages that wait for staff. What it stores comes to [Hub.HeardHeld] of every node.
+type HeldStore interface {
+	// PutHeld stores value if what is stored of the message still is number last (0: nothing), and returns its number, which grows;
+	// otherwise an error that is [ErrConflict]. done says that it is the last word, which may go after a while.
+	PutHeld(ctx context.Context, room, mid string, value []byte, last uint64, done bool) (uint64, error)
+	// ReadHeld returns what is stored last of a message, and its number; nil and 0 for none.
+	ReadHeld(ctx context.Context, room, mid string) ([]byte, uint64, error)
+}
+
 // Auditor is the part of the bus that remembers who decided what.
 type Auditor interface {
 	// Audit keeps an entry about the room and returns its number, 1 or more.
@@ -152,6 +162,6 @@ var (
 	ErrRefused = errors.New("room: refused by the bus")
 	// ErrForbidden says that the bus is there and takes nothing of this kind from this node, for as long as nobody mends that.
 	ErrForbidden = errors.New("room: forbidden by the bus")
-	// ErrConflict says that the settings were changed since the revision that the caller knows.
-	ErrConflict = errors.New("room: settings changed meanwhile")
+	// ErrConflict says that the settings, or a held message, were changed since the revision that the caller knows.
+	ErrConflict = errors.New("room: changed meanwhile")
 )

@@ -23,6 +23,8 @@ type memoryBus struct {
 	audit    []string
 	notes    []string
 	ids      map[string]uint64
+	held     map[string]revised // by room and mid
+	heard    []func(room string, seq uint64, value []byte)
 
 	broken   bool // nothing can be subscribed to
 	blind    bool // the store does not answer when a room opens
@@ -32,7 +34,7 @@ type memoryBus struct {
 	gate     chan struct{}
 	opening  chan struct{} // holds Subscribe until closed
 	ledgerID string
-	stores   int // calls of StoreGift
+	stores   int // calls of StoreGift, and of PutHeld that stored
 }
 
 type revised struct {
@@ -50,7 +52,7 @@ var errDown = errors.New("bus is down")
 func newMemoryBus() *memoryBus {
 	return &memoryBus{
 		feeds: map[string][]Feed{}, recent: map[string][][]byte{}, likes: map[string]int64{},
-		settings: map[string]revised{}, ids: map[string]uint64{},
+		held: map[string]revised{}, settings: map[string]revised{}, ids: map[string]uint64{},
 	}
 }
 
@@ -64,6 +66,34 @@ func (b *memoryBus) Note(room string, event []byte) error {
 	}
 	b.notes = append(b.notes[max(0, len(b.notes)-99):], room+" "+string(event))
 	return nil
+}
+
+func (b *memoryBus) PutHeld(_ context.Context, room, mid string, value []byte, last uint64, done bool) (uint64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	was := b.held[room+"/"+mid]
+	switch {
+	case b.down, b.mute && done:
+		return 0, errDown
+	case was.revision != last:
+		return 0, fmt.Errorf("%w: held message of number %d", ErrConflict, was.revision)
+	}
+	b.stores++
+	b.held[room+"/"+mid] = revised{value, uint64(b.stores)}
+	for _, hear := range b.heard {
+		hear(room, uint64(b.stores), value)
+	}
+	return uint64(b.stores), nil
+}
+
+func (b *memoryBus) ReadHeld(_ context.Context, room, mid string) ([]byte, uint64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return nil, 0, errDown
+	}
+	was := b.held[room+"/"+mid]
+	return was.value, was.revision, nil
 }
 
 func (b *memoryBus) Audit(_ context.Context, room string, entry []byte) (uint64, error) {

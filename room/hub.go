@@ -33,6 +33,8 @@ type Hub struct {
 	overload  overload
 	turnstile turnstile
 
+	queue queue // of what waits for staff
+
 	types  []string     // of custom events; fixed
 	heard  heard        // custom events that are for all rooms
 	toCast chan *custom // of them those that wait for their turn
@@ -64,7 +66,7 @@ func New(cfg Config) (*Hub, error) {
 		catalogue: make(map[string]protocol.CatalogueGift, len(cfg.Gifts)),
 		rooms:     map[string]*Room{}, users: map[string]*User{},
 		idleRooms: map[*Room]struct{}{}, idleUsers: map[*User]limit.Instant{},
-		types: cfg.EventTypes, toCast: make(chan *custom, maxCasts),
+		queue: queue{rooms: map[string]map[string]waiting{}}, types: cfg.EventTypes, toCast: make(chan *custom, maxCasts),
 	}
 	for _, g := range cfg.Gifts {
 		h.catalogue[g.ID] = g
@@ -75,6 +77,7 @@ func New(cfg Config) (*Hub, error) {
 	h.spawn(h.sweep)
 	h.spawn(h.castAll)
 	h.spawn(h.noteVisits)
+	h.spawn(h.overdue)
 	cfg.Metrics.behind(0, rungNormal, cfg.Audience.Tick)
 	if cfg.Lag != nil {
 		h.spawn(h.watch)

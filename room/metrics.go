@@ -17,6 +17,8 @@ type Metrics struct {
 	messages     [protocol.NumClasses]prometheus.Counter
 	repeats      prometheus.Counter
 	unnoted      prometheus.Counter
+	held         [heldOutcomes]prometheus.Counter
+	waiting      prometheus.Gauge
 	lag, tick    prometheus.Gauge
 	overload     [len(stages)]prometheus.Gauge
 	listsFull    prometheus.Counter
@@ -27,6 +29,28 @@ func (m *Metrics) refuseAct(err *protocol.Error) {
 	if err.Reason == protocol.ReasonListFull {
 		m.listsFull.Inc()
 	}
+}
+
+// What becomes of held messages.
+const (
+	heldWaits = iota
+	heldFull
+	heldFailed
+	heldReleased // by somebody; byTime on: by time
+	heldDropped
+	heldOutcomes = heldDropped + 3
+	byTime       = 2
+)
+
+func heldOutcome(m *protocol.Held) int {
+	o := heldReleased
+	if m.State == protocol.HeldDropped {
+		o = heldDropped
+	}
+	if m.By == "" {
+		o += byTime
+	}
+	return o
 }
 
 // stages are what a node that is behind does, by the rung it begins on.
@@ -55,6 +79,12 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	m.listsFull = f.NewCounter(prometheus.CounterOpts{Name: "liveroom_moderation_full_total",
 		Help: "Acts of moderation refused since a room's list of mutes, bans or appointments is full (reason list_full)."})
+	held := f.NewCounterVec(prometheus.CounterOpts{Name: "liveroom_held_total",
+		Help: "Messages that this node held for staff, or found no place for, and those that were decided on here: by somebody, or by time."}, []string{"outcome"})
+	for o, name := range [heldOutcomes]string{"waits", "full", "failed", "released", "dropped", "released_by_time", "dropped_by_time"} {
+		m.held[o] = held.WithLabelValues(name)
+	}
+	m.waiting = f.NewGauge(prometheus.GaugeOpts{Name: "liveroom_held_waiting", Help: "Messages that wait for staff, of all rooms and nodes; at most 50,000."})
 	m.watched(f)
 	return m
 }

@@ -34,6 +34,8 @@ func (r *Room) moderate(ctx context.Context, by *Speaker, req *protocol.Request)
 		if text, err = protocol.CleanText(req.Text, r.hub.cfg.MaxText); err == nil {
 			err = r.command(command{Announce: text})
 		}
+	case protocol.ActionRelease, protocol.ActionDrop:
+		err = r.judge(ctx, by.who, req, &e)
 	case protocol.ActionUndo:
 		err = r.undo(ctx, by, req, &e)
 	default:

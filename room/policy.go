@@ -33,6 +33,7 @@ type stored struct {
 	// Appointed are those whom the room itself made moderators, or viewers in spite of their tokens.
 	Appointed []standing `json:"appointed,omitempty"`
 	protocol.Speech
+	Review *protocol.Review `json:"review,omitempty"`
 }
 
 // Settings are what is changed of a room from outside.
@@ -47,6 +48,9 @@ func (s *stored) set(c Settings) {
 	replace(&s.FollowMinutes, c.FollowMinutes)
 	replace(&s.EmojiOnly, c.EmojiOnly)
 	replace(&s.LinksOff, c.LinksOff)
+	if c.Review != nil {
+		s.Review = c.Review
+	}
 	if s.Speak == protocol.SpeakAll {
 		s.Speak = "" // left out, as what is usual is
 	}
@@ -58,6 +62,7 @@ func (s *stored) settings(of Settings) Settings {
 	return Settings{
 		Title: same(of.Title, s.Title), SlowModeMS: same(of.SlowModeMS, s.SlowMode), Closed: same(of.Closed, s.Closed), Speak: same(of.Speak, speak),
 		FollowMinutes: same(of.FollowMinutes, s.FollowMinutes), EmojiOnly: same(of.EmojiOnly, s.EmojiOnly), LinksOff: same(of.LinksOff, s.LinksOff),
+		Review: same(of.Review, s.review()),
 	}
 }
 

@@ -151,7 +151,12 @@ func (r *Room) outranked(by *Identity, action protocol.Action, target, mid strin
 	case may&acts != 0:
 		return &protocol.Error{Reason: protocol.ReasonForbidden, Detail: "user: moderators are appointed and dismissed by hosts and admins, and hosts by the platform"}
 	}
-	return &protocol.Error{Reason: protocol.ReasonForbidden, Detail: "user: a " + string(role) + " of this room; a " + string(by.Role) + " decides only on those below"}
+	return higher(role, by.Role)
+}
+
+// higher says that somebody's rank is not below one's own.
+func higher(role, own protocol.Role) *protocol.Error {
+	return &protocol.Error{Reason: protocol.ReasonForbidden, Detail: "user: a " + string(role) + " of this room; a " + string(own) + " decides only on those below"}
 }
 
 // roleOf is the highest role in which the room knows a user: of its sessions here, or as it was seen on any node.

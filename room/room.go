@@ -74,7 +74,7 @@ func (r *Room) open(ctx context.Context, create func() *protocol.Error) *protoco
 		r.hub.troubled("room opens without its recent danmaku", r.id, err)
 		since = opened
 	}
-	if o.Known && o.Revision == 0 && o.LastGift == 0 && o.Likes == 0 && len(recent) == 0 {
+	if o.Known && o.Revision == 0 && o.LastGift == 0 && o.Likes == 0 && len(recent) == 0 && !r.hub.queue.any(r.id) {
 		if refusal := r.mayCreate(create); refusal != nil {
 			stop()
 			return refusal

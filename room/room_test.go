@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -41,6 +42,13 @@ func newWorld(t testing.TB, bus *memoryBus, change func(*Config)) *world {
 		t.Fatal(err)
 	}
 	w.hub = hub
+	bus.set(func(b *memoryBus) {
+		for at, was := range b.held {
+			room, _, _ := strings.Cut(at, "/")
+			hub.HeardHeld(room, was.revision, was.value, true)
+		}
+		b.heard = append(b.heard, func(room string, seq uint64, value []byte) { hub.HeardHeld(room, seq, value, false) })
+	})
 	t.Cleanup(w.stop)
 	return w
 }

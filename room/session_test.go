@@ -35,6 +35,10 @@ type event struct {
 	SlowMode  int64 `json:"slow_mode_ms"`
 	Closed    bool
 	Pinned    *event
+	State     string
+	By        string
+	Cause     string
+	Released  bool
 	Cursor    protocol.Cursor
 	Recovered protocol.Recovered
 	Room      protocol.RoomState

@@ -208,6 +208,7 @@ type Info struct {
 	// Appointed are the room's own moderators, and those who are none in spite of their tokens.
 	Appointed []standing `json:"appointed"`
 	protocol.Speech
+	Review protocol.Review `json:"review"`
 }
 
 // Quota is one of a room's buckets for one action.
@@ -254,7 +255,7 @@ func (r *Room) Info() Info {
 		Summary: r.Summary(), SlowModeMS: p.SlowMode, Pinned: p.Pinned,
 		Quota: r.quota(now), Refusals: r.stats.newest(now),
 		Mutes: inForce(p.Mutes, r.hub.cfg.Now().UnixMilli()), Bans: inForce(p.Bans, r.hub.cfg.Now().UnixMilli()),
-		Appointed: append([]standing{}, p.Appointed...), Speech: p.Speech,
+		Appointed: append([]standing{}, p.Appointed...), Speech: p.Speech, Review: p.review(),
 	}
 	i.Rates.TenSeconds, i.Rates.Minute = r.stats.rates(now, 10), r.stats.rates(now, 60)
 	return i

@@ -65,6 +65,7 @@ const (
 	RoadAudit
 	RoadSaid
 	RoadConsumer
+	RoadHeld
 	RoadRooms
 )
 
@@ -105,6 +106,7 @@ func newRoads(l *Link) *roads {
 		RoadAudit:     stored(AuditPrefix),
 		RoadSaid:      stored(SaidPrefix),
 		RoadConsumer:  stored(ConsumerPrefix),
+		RoadHeld:      {op: opPublish, class: HeldPrefix + "*.*", try: HeldPrefix + own + ".try", proof: byAnswer},
 		RoadRooms:     hears(roomPrefix+"*.>", roomPrefix+own+".>"),
 	}}
 	a.all = append(a.all, live(KindLikes), live(KindSeen), stored(LikesPrefix), stored(BucketPrefix(NodesBucket)), stored(BucketPrefix(ClusterBucket)),
@@ -116,7 +118,7 @@ func newRoads(l *Link) *roads {
 	for _, call := range []string{"STREAM.INFO", "STREAM.CREATE", "STREAM.UPDATE", "STREAM.MSG.GET", "DIRECT.GET"} {
 		a.all = append(a.all, &road{op: opPublish, class: "$JS.API." + call + ".>", try: "$JS.API." + call + "." + GiftStream, proof: byAPI})
 	}
-	heard := []Kind{KindGift, KindSettings, KindLikes, KindSeen}
+	heard := []Kind{KindGift, KindSettings, KindLikes, KindSeen, KindHeld}
 	for c := range protocol.NumClasses {
 		if c.Kind().Live {
 			a.live[c] = live(c.String())

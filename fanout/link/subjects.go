@@ -11,12 +11,13 @@ import (
 // Kind is what is said in a room: the last token of its subjects.
 type Kind = string
 
-// The kinds, besides the names of live classes. A gift and settings are re-published by their streams.
+// The kinds, besides the names of live classes. A gift, settings and what is held are re-published by their streams.
 const (
 	KindGift     Kind = "gift"
 	KindSettings Kind = "settings"
 	KindLikes    Kind = "likes"
 	KindSeen     Kind = "seen"
+	KindHeld     Kind = "held"
 )
 
 // Subjects, and their beginnings.
@@ -28,6 +29,7 @@ const (
 	AuditPrefix          = "lr.audit."
 	ConsumerPrefix       = "lr.consumer."
 	SaidPrefix           = "lr.said."
+	HeldPrefix           = "lr.held."
 	LikeLogSubject       = "lr.likelog"
 	RulesSubject         = "lr.rules"
 	RulesNewsSubject     = "lr.rulesnews"
@@ -53,6 +55,7 @@ const (
 	AuditStream     = "liveroom_audit"
 	ConsumersStream = "liveroom_consumers"
 	EventsStream    = "liveroom_events"
+	HeldStream      = "liveroom_held"
 	SettingsBucket  = "liveroom_settings"
 	NodesBucket     = "liveroom_nodes"
 	ClusterBucket   = "liveroom_cluster"

@@ -32,6 +32,7 @@ const (
 	clusterBytes  = 1 << 20
 	auditBytes    = 256 << 20
 	revokedBytes  = 64 << 20
+	heldBytes     = 128 << 20 // twice what rooms hold at most, so that what is decided finds a place
 )
 
 // Danmaku says how much is kept of what was said.
@@ -55,7 +56,7 @@ const (
 
 // DiskMost is what the streams on disk may hold, with a ledger and with danmaku of these bytes.
 func DiskMost(giftBytes, danmakuBytes int64) int64 {
-	return giftBytes + danmakuBytes + likesBytes + likeLogBytes + settingsBytes + nodesBytes + clusterBytes + 2*editionsBytes + auditBytes + revokedBytes + intentBytes + readerBytes
+	return giftBytes + danmakuBytes + likesBytes + likeLogBytes + settingsBytes + nodesBytes + clusterBytes + 2*editionsBytes + auditBytes + revokedBytes + intentBytes + readerBytes + heldBytes
 }
 
 // MemoryMost is of those in memory.
@@ -112,7 +113,7 @@ func (s *Store) streamConfigs() []jetstream.StreamConfig {
 			AllowMsgCounter: true, MaxMsgsPerSubject: 1, MaxBytes: likesBytes, MaxAge: likesAge, Duplicates: likeWindow,
 			AllowDirect: true, PersistMode: behind,
 		},
-		intents(), readers(nodes.FirstSeq), settings, nodes, bucket(link.ClusterBucket, 0, clusterBytes), revoked,
+		intents(), readers(nodes.FirstSeq), withheld(), settings, nodes, bucket(link.ClusterBucket, 0, clusterBytes), revoked,
 		{
 			Name: link.AuditStream, Subjects: []string{link.AuditPrefix + "*"}, Storage: jetstream.FileStorage,
 			MaxMsgsPerSubject: auditPerRoom, MaxBytes: auditBytes, MaxAge: auditAge, AllowDirect: true, DenyDelete: true,

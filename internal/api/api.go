@@ -41,6 +41,7 @@ type Config struct {
 	Ledger     Ledger
 	Consumers  journal.Consumers // and whoever has no name
 	Audit      Audit
+	Held       Held
 	Revoker    Revoker
 	Tokens     Tokens
 	Gate       *limit.Gate

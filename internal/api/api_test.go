@@ -29,6 +29,7 @@ type loopback struct {
 	revision uint64
 	gifts    []protocol.StoredGift
 	audit    []Audited // newest first
+	held     []HeldRecord
 }
 
 func (b *loopback) Subscribe(_ context.Context, id string, f room.Feed) (room.Opening, func(), error) {
@@ -90,6 +91,22 @@ func (b *loopback) PutSettings(_ context.Context, id string, value []byte, _ uin
 	return b.revision, nil
 }
 
+func (b *loopback) PutHeld(_ context.Context, id, mid string, value []byte, last uint64, _ bool) (uint64, error) {
+	b.held = append(b.held, HeldRecord{Seq: uint64(len(b.held) + 1), Value: value})
+	return uint64(len(b.held)), nil
+}
+func (b *loopback) ReadHeld(_ context.Context, id, mid string) ([]byte, uint64, error) {
+	for _, k := range b.held {
+		if m, err := protocol.ParseHeld(k.Value); err == nil && m.MID == mid {
+			return k.Value, k.Seq, nil
+		}
+	}
+	return nil, 0, nil
+}
+func (b *loopback) HeldOf(_ context.Context, id string, after uint64, limit int) ([]HeldRecord, error) {
+	return b.held[min(after, uint64(len(b.held))):], nil
+}
+
 var _ room.Bus = (*loopback)(nil)
 
 // world is an API over rooms without a broker.
@@ -130,7 +147,7 @@ func newWorld(t *testing.T, change func(*Config)) *world {
 			}
 			return []*limit.Subject{&e.Subject}, func() { hosts.Release(e) }, true
 		},
-		Hub: hub, Ledger: b, Audit: b, Tokens: tokens, Gate: gate, Guests: true, Origins: []string{"https://live.example"},
+		Hub: hub, Ledger: b, Audit: b, Held: b, Tokens: tokens, Gate: gate, Guests: true, Origins: []string{"https://live.example"},
 		ClientAddr: func(r *http.Request) netip.Addr { return limit.ClientAddr(r, nil) },
 	}
 	if change != nil {
@@ -200,6 +217,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"POST", "/rooms/demo/events", `{"id":"#","type":"poll","data":{"n":1}}`, []string{"service", "admin"}},
 		{"POST", "/broadcast", `{"id":"#","type":"poll"}`, []string{"service", "admin"}},
 		{"POST", "/rooms/demo/moderate", `{"action":"mute","user":"bad#","seconds":60}`, []string{"host", "moderator", "admin"}},
+		{"GET", "/rooms/demo/held", "", []string{"host", "moderator", "service", "admin"}},
 		{"GET", "/rooms/demo/audit", "", []string{"host", "moderator", "service", "admin"}},
 		{"GET", "/rooms/demo/sanctions", "", []string{"host", "moderator", "service", "admin"}},
 		{"GET", "/rooms/demo/users/bad", "", []string{"host", "moderator", "service", "admin"}},

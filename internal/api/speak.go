@@ -103,15 +103,14 @@ func (a *API) postModerate(w http.ResponseWriter, r *http.Request, c call) (any,
 	if err := decode(w, r, &req); err != nil {
 		return nil, err
 	}
-	if req.ID == "" {
-		req.ID = rand.Text()[:16] // the memory of first answers needs one; the caller asked for no idempotency
-	}
 	return a.moderate(r, c, &req), nil
 }
 
 // moderate has the room judge an act, as a frame of the caller's socket. Only who moderates by the token makes a room by it.
 func (a *API) moderate(r *http.Request, c call, req *protocol.Request) protocol.Ack {
-	req.Op = protocol.OpModerate
+	if req.Op = protocol.OpModerate; req.ID == "" {
+		req.ID = rand.Text()[:16] // the memory of first answers needs one; the caller asked for no idempotency
+	}
 	if err := reshape(req); err != nil {
 		return protocol.Refuse(req.ID, err)
 	}

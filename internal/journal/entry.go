@@ -33,6 +33,7 @@ const (
 	Custom       Kind = "custom"
 	Danmaku      Kind = "danmaku"
 	Gift         Kind = "gift"
+	Held         Kind = "held" // a danmaku that waits for staff, and what became of it
 	Likes        Kind = "likes"
 	LimitSet     Kind = "limits"
 	Moderation   Kind = "moderation"
@@ -43,7 +44,7 @@ const (
 
 // Kinds lists those that can be asked for.
 func Kinds() []Kind {
-	return []Kind{Announcement, Audience, Custom, Danmaku, Gift, Likes, LimitSet, Moderation, Room, Session}
+	return []Kind{Announcement, Audience, Custom, Danmaku, Gift, Held, Likes, LimitSet, Moderation, Room, Session}
 }
 
 // in reports whether a log has some of a kind.

@@ -212,15 +212,15 @@ func TestGaps(t *testing.T) {
 		{"another", Gifts, func(s *shelf) { s.name[Gifts] = "two"; s.logs[Gifts], s.first[Gifts] = s.logs[Gifts][4:], 5 },
 			fmt.Sprintf(`{"of":["gift"],"why":"another","since":%d,"until":%d}`, second(2), second(5))},
 		{"shorter", Said, func(s *shelf) { s.logs[Said], s.last[Said] = s.logs[Said][:1], 1 },
-			fmt.Sprintf(`{"of":["audience","custom","danmaku","likes","room","session"],"why":"lost","since":%d}`, second(2))},
+			fmt.Sprintf(`{"of":["audience","custom","danmaku","held","likes","room","session"],"why":"lost","since":%d}`, second(2))},
 		{"numbers given again", Said, func(s *shelf) {
 			s.logs[Said], s.last[Said] = s.logs[Said][:1], 1
 			s.put(Said, "a", false)
 			s.put(Said, "a", false)
 		},
-			fmt.Sprintf(`{"of":["audience","custom","danmaku","likes","room","session"],"why":"lost","since":%d,"until":%d}`, second(2), second(6))},
+			fmt.Sprintf(`{"of":["audience","custom","danmaku","held","likes","room","session"],"why":"lost","since":%d,"until":%d}`, second(2), second(6))},
 		{"copy lacks some", Said, func(s *shelf) { s.logs[Said][2].Number = 9 },
-			fmt.Sprintf(`{"of":["audience","custom","danmaku","likes","room","session"],"why":"lost","missed":6,"since":%d,"until":%d}`, second(2), second(3))},
+			fmt.Sprintf(`{"of":["audience","custom","danmaku","held","likes","room","session"],"why":"lost","missed":6,"since":%d,"until":%d}`, second(2), second(3))},
 		{"acts of one room go", Acts, func(s *shelf) { s.logs[Acts] = slices.Delete(s.logs[Acts], 2, 4) },
 			fmt.Sprintf(`{"of":["announcement","moderation","room"],"why":"aged_out","missed":2,"since":%d,"until":%d}`, second(2), second(5))},
 	} {

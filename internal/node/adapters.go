@@ -26,12 +26,13 @@ type bus struct {
 	*store.AuditLog
 	*store.RecentLog
 	*store.Journal
+	*store.Held
 }
 
 var _ room.Bus = bus{}
 
 func newBus(f *fanout.Fabric) bus {
-	return bus{f.Feeds, f.Store.Gifts, f.Store.Likes, f.Store.Settings, f.Store.Audit, f.Store.Recent, f.Store.Journal}
+	return bus{f.Feeds, f.Store.Gifts, f.Store.Likes, f.Store.Settings, f.Store.Audit, f.Store.Recent, f.Store.Journal, f.Store.Held}
 }
 
 // Subscribe implements [room.Publisher].
@@ -63,6 +64,12 @@ func (b bus) PutSettings(ctx context.Context, id string, value []byte, revision 
 // Note implements [room.Noter].
 func (b bus) Note(id string, event []byte) error { return busError(b.Journal.Note(id, event)) }
 
+// PutHeld implements [room.HeldStore].
+func (b bus) PutHeld(ctx context.Context, id, mid string, value []byte, last uint64, done bool) (uint64, error) {
+	seq, err := b.Held.PutHeld(ctx, id, mid, value, last, done)
+	return seq, busError(err)
+}
+
 // auditTrail lets the API read what the fabric keeps.
 type auditTrail struct{ *store.AuditLog }
 
@@ -79,6 +86,21 @@ func (t auditTrail) AuditOf(ctx context.Context, id string, before uint64, limit
 		out[i] = api.Audited{Seq: k.Seq, Entry: k.Entry}
 	}
 	return out, nil
+}
+
+// heldQueue lets the API read what waits for staff.
+type heldQueue struct{ *store.Held }
+
+var _ api.Held = heldQueue{}
+
+// HeldOf implements [api.Held].
+func (q heldQueue) HeldOf(ctx context.Context, id string, after uint64, limit int) ([]api.HeldRecord, error) {
+	kept, err := q.Held.HeldOf(ctx, id, after, limit)
+	out := make([]api.HeldRecord, len(kept))
+	for i, k := range kept {
+		out[i] = api.HeldRecord{Seq: k.Seq, Value: k.Value}
+	}
+	return out, err
 }
 
 func busError(err error) error {

@@ -150,7 +150,7 @@ func tellGift(r *journal.Record, k link.Record) {
 }
 
 // said are the kinds of what was said, by the event's name. One that is not among them is of a later version.
-var said = map[string]journal.Kind{"danmaku": journal.Danmaku, "custom": journal.Custom, "room": journal.Room, "audience": journal.Audience, "session": journal.Session}
+var said = map[string]journal.Kind{"danmaku": journal.Danmaku, "custom": journal.Custom, "held": journal.Held, "room": journal.Room, "audience": journal.Audience, "session": journal.Session}
 
 // tellSaid tells events, which begin with their names, and like totals, which are decimals.
 func tellSaid(r *journal.Record, k link.Record) {

@@ -80,7 +80,16 @@ func TestTheJournalHasWhatWasAdmitted(t *testing.T) {
 			if err := f.Store.Likes.AddLikes("demo", 7); err != nil {
 				t.Fatal(err)
 			}
+			held := protocol.Held{MID: "m2", State: protocol.HeldWaiting, User: protocol.User{ID: "ann"}, Text: "hm"}
+			value, err := held.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Store.Journal.Note("demo", value); err != nil {
+				t.Fatal(err)
+			}
 			want := map[string]string{
+				"held demo":    `{"ev":"held","mid":"m2","state":"waiting"`,
 				"danmaku demo": string(danmaku), "gift demo": fmt.Sprintf(`{"ev":"gift","mid":"g%d","seq":%[1]d,"user"`, receipt.Seq), "moderation demo": `{"action":"mute"}`,
 				"limits ": `"author":"op"`, "likes demo": `{"ev":"like","delta":0,"total":7}`,
 				"audience demo": `"joined":1`, "session demo": `"left"`, "room demo": `"action":"`, "danmaku demo hidden": `"hidden":true`, "custom ": `"c1"`, "announcement demo": `"announce"`,

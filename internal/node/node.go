@@ -12,6 +12,7 @@ import (
 
 	"liveroom/conn"
 	"liveroom/fanout"
+	"liveroom/fanout/store"
 	"liveroom/internal/admit"
 	"liveroom/internal/config"
 	"liveroom/internal/hook"
@@ -192,6 +193,11 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, rules *limit.Rul
 		return err
 	}
 	n.closers.add("close rooms", closeTimeout, n.hub.Close)
+	unheld, err := n.fabric.Store.Held.FollowHeld(ctx, func(r store.HeldRecord, known bool) { n.hub.HeardHeld(r.Room, r.Seq, r.Value, known) })
+	if err != nil {
+		return err
+	}
+	n.closers.add("end following what is held", 0, func(context.Context) error { unheld(); return nil })
 	n.fabric.Presence.Announce(n.audiences)
 	return n.fabric.Questions.Answer(verbCast, n.hear)
 }

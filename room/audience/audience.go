@@ -143,6 +143,10 @@ func (a *Audience[V]) Restore(recent [][]byte, opened, floor limit.Instant, dele
 // Message appends an admitted event to the tick, and a danmaku to the history. Its bytes must not change any more.
 func (a *Audience[V]) Message(c protocol.Class, event []byte) {
 	ts, now := protocol.EventTS(event), a.env.Clock()
+	stamp, released := ts, c == protocol.ClassDanmaku && protocol.EventReleased(event)
+	if released {
+		stamp = 0 // it says nothing of how long a message is on its way
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.tick.batch.Size() >= maxTickBytes {
@@ -153,6 +157,9 @@ func (a *Audience[V]) Message(c protocol.Class, event []byte) {
 		return
 	}
 	if c == protocol.ClassDanmaku {
+		if released && a.history.find(protocol.EventMID(event)) != nil {
+			return // shown once more, by another node than the one that ended while it showed it
+		}
 		a.history.expire(now.Add(-a.env.HistoryAge))
 		a.history.add(spoken{event: event, ts: ts, at: now})
 		a.authors.note(event)
@@ -163,7 +170,7 @@ func (a *Audience[V]) Message(c protocol.Class, event []byte) {
 	if c == protocol.ClassDanmaku {
 		a.tick.unshown++
 	}
-	a.addLocked(c, event, ts)
+	a.addLocked(c, event, stamp)
 }
 
 // giftOrder is how far the room is in the ledger. Guarded by Audience.mu.

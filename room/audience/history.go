@@ -2,6 +2,8 @@ package audience
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"time"
 
 	"liveroom/limit"
@@ -70,15 +72,19 @@ func (h *history) expire(before limit.Instant) {
 }
 
 // since returns the danmaku that came at the instant or later, oldest first, without the newest hidden ones, and the
-// newest of all that are not hidden.
+// newest of all that are not hidden. One that was released stands where its instant says, and was not seen before it came.
 func (h *history) since(from limit.Instant, hidden int) (events [][]byte, newest *spoken) {
-	newest = &h.gone
+	newest, late := &h.gone, false
 	for i := range h.size - hidden {
 		s := h.at(i)
 		newest = s
 		if s.at >= from && s.event != nil {
 			events = append(events, s.event)
+			late = late || protocol.EventReleased(s.event)
 		}
+	}
+	if late {
+		slices.SortStableFunc(events, func(a, b []byte) int { return cmp.Compare(protocol.EventTS(a), protocol.EventTS(b)) })
 	}
 	return events, newest
 }

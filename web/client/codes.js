@@ -13,7 +13,7 @@ export const OPS = ["hello", "refresh", "ping", "moderate"].concat(KINDS);
 
 /** What a server may send besides. */
 export const EVENTS = [
-  "welcome", "ack", "online", "room", "deleted", "restored", "muted", "role", "announce", "missed", "custom", "error", "pong",
+  "welcome", "ack", "online", "room", "deleted", "restored", "muted", "role", "announce", "missed", "custom", "held", "error", "pong",
 ].concat(KINDS);
 
 export const MODES = ["scroll", "top", "bottom"];
@@ -22,7 +22,7 @@ export const ROLES = ["viewer", "host", "moderator", "service", "admin"];
 
 export const ACTIONS = [
   "mute", "unmute", "ban", "unban", "kick", "delete", "appoint", "dismiss", "settings",
-  "slow_mode", "pin", "unpin", "announce", "close", "open", "undo",
+  "slow_mode", "pin", "unpin", "announce", "close", "open", "undo", "release", "drop",
 ];
 
 /** The reasons of acks, errors and HTTP answers, by their code; 200 has none. */
@@ -44,6 +44,7 @@ export const REASONS = {
   not_found: 404,
   conflict: 409,
   list_full: 409,
+  decided: 409,
   room_closed: 409,
   rate_limited: 429,
   slow_mode: 429,
@@ -53,6 +54,7 @@ export const REASONS = {
   try_later: 503,
   room_busy: 202,
   folded: 202,
+  held: 202,
 };
 
 export const SCOPES = ["conn", "user", "user_room", "room", "ip", "net", "net_room", "global", "key"];
