@@ -12,7 +12,6 @@ import (
 
 // TestRelease makes a release of one platform, as make release does of six: from a tag, with nothing but what the repository tracks.
 func TestRelease(t *testing.T) {
-	t.Parallel()
 	src := sources(t)
 	out := t.TempDir()
 	release := func() (string, error) {

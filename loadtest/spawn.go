@@ -61,7 +61,9 @@ func newSecret() string {
 
 // build compiles cmd/liveserver of the module that this tool is run from.
 func build(ctx context.Context, binary string) error {
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "liveroom/cmd/liveserver").CombinedOutput()
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", binary, "liveroom/cmd/liveserver")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("building liveserver (or give -server): %w\n%s", err, out)
 	}

@@ -41,7 +41,7 @@ func TestBytesPerDanmaku(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	measure := func(t *testing.T, perSecond float64, gatherTick time.Duration) (got wire) {
+	measure := func(t *testing.T, perSecond float64, gatherTick, long time.Duration) (got wire) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, newMemoryBus(), func(cfg *Config) { cfg.Gate, cfg.Audience.GatherTick = gateOf(t, unlimited), gatherTick })
 			r := rand.New(rand.NewPCG(1, uint64(perSecond)))
@@ -52,16 +52,19 @@ func TestBytesPerDanmaku(t *testing.T) {
 					time.Sleep(time.Duration(r.ExpFloat64() / perSecond * float64(time.Second)))
 				}
 			}
-			talk(5 * time.Second)
+			talk(long / 4)
 			before := crowd[0].onWire()
-			talk(20 * time.Second)
+			talk(long)
 			got = crowd[0].onWire().minus(before)
 			w.stop()
 		})
 		return got
 	}
 	for _, c := range []struct{ perSecond, most float64 }{{10, 1}, {20, 1}, {50, 0.75}, {100, 0.55}, {300, 0.42}, {1000, 0.37}} {
-		gathering, steady := measure(t, c.perSecond, 0), measure(t, c.perSecond, time.Millisecond)
+		worth := func(danmaku float64) time.Duration {
+			return time.Duration(min(20, danmaku/c.perSecond) * float64(time.Second))
+		}
+		gathering, steady := measure(t, c.perSecond, 0, worth(2000)), measure(t, c.perSecond, time.Millisecond, worth(400))
 		plain := float64(steady.plain) / float64(steady.danmaku)
 		ratio := float64(gathering.deflated) / float64(gathering.danmaku) / plain
 		t.Logf("%4.0f/s: %.0f B plain; every 25 ms: %.1f danmaku per frame, %.2f; gathering: %.1f per frame, %.2f", c.perSecond, plain,

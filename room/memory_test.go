@@ -42,13 +42,13 @@ func TestShortRoomsLeaveNothing(t *testing.T) {
 			runtime.ReadMemStats(&m)
 			return m.HeapAlloc
 		}
-		round(0, 2000)
+		round(0, 500)
 		base, goroutines := heap(), runtime.NumGoroutine()
 		for n := range 4 {
-			round(n+1, 2000)
+			round(n+1, 500)
 		}
 		if got := heap(); got > base+base/20+256<<10 {
-			t.Errorf("10,000 rooms: heap was %d, is %d", base, got)
+			t.Errorf("2,500 rooms: heap was %d, is %d", base, got)
 		}
 		if got := runtime.NumGoroutine(); got > goroutines+restAtMost*runtime.GOMAXPROCS(0) {
 			t.Errorf("goroutines were %d, are %d, more than rest", goroutines, got)

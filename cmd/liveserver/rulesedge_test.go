@@ -43,7 +43,7 @@ func TestConflictsOfLimitsSpeakOfLimits(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, "")
 	body, _ := s.rulesWith(t, "danmaku-user-room", 1, 3)
-	for lang, want := range map[string]string{"en": "The limits stay as they are: limits were changed", "zh": "限流规则没有更改："} {
+	for lang, want := range map[string]string{"en": "The limits stay as they are: changed meanwhile", "zh": "限流规则没有更改："} {
 		res := s.call(t, http.MethodPut, "/limits/rules", s.adminToken, body, "If-Match", `"v9"`, "Accept-Language", lang)
 		if res.status != 412 || !strings.HasPrefix(res.body.str("msg"), want) {
 			t.Errorf("%s: %v", lang, res)

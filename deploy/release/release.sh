@@ -35,7 +35,7 @@ for platform in ${PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 w
   find "$work/$name" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} + # nfpm keeps the times of files
   pack "$name.tar.gz" "$name"
   if [ "$os" = linux ]; then
-    VERSION=$version ARCH=$arch ROOT=$work/$name go tool -C deploy/release nfpm package -f nfpm.yaml -p deb -t "$out/"
+    VERSION=$version ARCH=$arch ROOT=$work/$name CGO_ENABLED=0 GOFLAGS="${GOFLAGS:-} -trimpath" go tool -C deploy/release nfpm package -f nfpm.yaml -p deb -t "$out/"
   fi
 done
 

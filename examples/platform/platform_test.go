@@ -24,7 +24,9 @@ import (
 func server(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "liveserver")
-	if out, err := exec.Command("go", "build", "-C", "../..", "-o", binary, "./cmd/liveserver").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-C", "../..", "-trimpath", "-o", binary, "./cmd/liveserver") // as the Makefile does
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return binary
