@@ -88,8 +88,8 @@ func (r Refusal) Answer() *Error {
 	switch {
 	case r.Code == CloseToken:
 		return &Error{Reason: ReasonUnauthenticated, Detail: r.Detail}
-	case r.Code == CloseForbidden && r.Detail == "banned":
-		return &Error{Reason: ReasonBanned}
+	case r.Code == CloseForbidden && (r.Detail == string(ReasonBanned) || r.Detail == string(ReasonNetworkBanned)):
+		return &Error{Reason: Reason(r.Detail)}
 	case r.Code == CloseForbidden:
 		return &Error{Reason: ReasonForbidden, Detail: r.Detail}
 	case r.Code == CloseNoRoom:

@@ -32,6 +32,7 @@ const (
 	ReasonByBackend       Reason = "gifts_by_backend"
 	ReasonMuted           Reason = "muted"
 	ReasonBanned          Reason = "banned"
+	ReasonNetworkBanned   Reason = "network_banned"
 	ReasonMembersOnly     Reason = "members_only"
 	ReasonFollowersOnly   Reason = "followers_only"
 	ReasonStaffOnly       Reason = "staff_only"
@@ -59,7 +60,7 @@ var codeOf = map[Reason]Code{
 	ReasonUnauthenticated: Unauthenticated,
 	ReasonFunds:           Unpaid, ReasonDeclined: Unpaid,
 	ReasonForbidden: Forbidden, ReasonByBackend: Forbidden, ReasonMuted: Forbidden, ReasonBanned: Forbidden,
-	ReasonMembersOnly: Forbidden, ReasonFollowersOnly: Forbidden, ReasonStaffOnly: Forbidden, ReasonEmojiOnly: Forbidden, ReasonLinksOff: Forbidden,
+	ReasonNetworkBanned: Forbidden, ReasonMembersOnly: Forbidden, ReasonFollowersOnly: Forbidden, ReasonStaffOnly: Forbidden, ReasonEmojiOnly: Forbidden, ReasonLinksOff: Forbidden,
 	ReasonNotFound: NotFound,
 	ReasonConflict: Conflict, ReasonListFull: Conflict, ReasonDecided: Conflict, ReasonRoomClosed: Conflict,
 	ReasonRateLimited: TooMany, ReasonSlowMode: TooMany, ReasonRepeatedText: TooMany,
@@ -80,7 +81,7 @@ func (r Reason) Code() Code {
 func Reasons() []Reason {
 	return []Reason{
 		ReasonBadRequest, ReasonTooLong, ReasonUnauthenticated, ReasonFunds, ReasonDeclined, ReasonForbidden, ReasonByBackend, ReasonMuted, ReasonBanned,
-		ReasonMembersOnly, ReasonFollowersOnly, ReasonStaffOnly, ReasonEmojiOnly, ReasonLinksOff,
+		ReasonNetworkBanned, ReasonMembersOnly, ReasonFollowersOnly, ReasonStaffOnly, ReasonEmojiOnly, ReasonLinksOff,
 		ReasonNotFound, ReasonConflict, ReasonListFull, ReasonDecided, ReasonRoomClosed, ReasonRateLimited, ReasonSlowMode, ReasonRepeatedText,
 		ReasonInternal, ReasonUnavailable, ReasonTryLater, ReasonRoomBusy, ReasonFolded, ReasonHeld,
 	}

@@ -147,6 +147,7 @@ type Request struct {
 	Token  string  `json:"token"`
 	Lang   string  `json:"lang"`
 	Resume *Cursor `json:"resume"`
+	Note   string  `json:"note"` // an opaque id of the device, of the page's making
 
 	Text  string `json:"text"`
 	Color string `json:"color"`
@@ -163,7 +164,9 @@ type Request struct {
 	MID     string `json:"mid"`
 
 	Settings *Settings `json:"settings"`
-	Seq      uint64    `json:"seq"` // of an entry of the audit
+	Network  *bool     `json:"network"` // of a ban: whether guests of the user's networks are barred too; nil: new ones, if the user is a guest
+	Device   *bool     `json:"device"`  // the same of devices
+	Seq      uint64    `json:"seq"`     // of an entry of the audit
 
 	ReplyTo *User `json:"-"` // who said what Reply names; the room finds out
 }
@@ -176,7 +179,7 @@ func (r *Request) Content() uint64 {
 	var h maphash.Hash
 	h.SetSeed(contentSeed)
 	for _, field := range [...]string{
-		string(r.Op), r.Text, r.Color, string(r.Mode), r.Gift, string(r.Action), r.User, r.Reason, r.MID, r.Reply, r.settingText(),
+		string(r.Op), r.Text, r.Color, string(r.Mode), r.Gift, string(r.Action), r.User, r.Reason, r.MID, r.Reply, r.actText(),
 	} {
 		h.WriteString(field)
 		h.WriteByte(0)
@@ -189,11 +192,17 @@ func (r *Request) Content() uint64 {
 	return h.Sum64()
 }
 
-func (r *Request) settingText() string {
-	if r.Settings == nil {
-		return ""
+func (r *Request) actText() (text string) {
+	for _, flag := range []*bool{r.Network, r.Device} {
+		if flag != nil {
+			text += strconv.FormatBool(*flag)
+		}
+		text += ","
 	}
-	return r.Settings.String()
+	if r.Settings != nil {
+		text += r.Settings.String()
+	}
+	return text
 }
 
 func (r *Request) checkDanmaku() *Error {

@@ -11,7 +11,7 @@ import (
 // OnUser reports whether an action is on somebody, and held to their rank.
 func (a Action) OnUser() bool {
 	switch a {
-	case ActionMute, ActionUnmute, ActionBan, ActionUnban, ActionKick, ActionAppoint, ActionDismiss:
+	case ActionMute, ActionUnmute, ActionBan, ActionUnban, ActionKick, ActionAppoint, ActionDismiss, ActionAllow, ActionDisallow:
 		return true
 	}
 	return false
@@ -119,6 +119,10 @@ func (r *Request) checkModerate() *Error {
 		}
 	}
 	switch r.Action {
+	case ActionAllow:
+		if !strings.HasPrefix(r.User, GuestPrefix) {
+			return BadField("user", "a guest, since bans bar guests alone by their networks and devices", r.User)
+		}
 	case ActionMute:
 		return r.checkSeconds(1, MaxMuteSeconds, "1")
 	case ActionBan:

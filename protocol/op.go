@@ -23,6 +23,8 @@ const (
 	ActionDelete   Action = "delete"
 	ActionAppoint  Action = "appoint"
 	ActionDismiss  Action = "dismiss"
+	ActionAllow    Action = "allow"
+	ActionDisallow Action = "disallow"
 	ActionSettings Action = "settings"
 	ActionSlowMode Action = "slow_mode"
 	ActionPin      Action = "pin"
@@ -37,7 +39,7 @@ const (
 
 // Actions lists every action, in the order of the documentation.
 func Actions() []Action {
-	return []Action{ActionMute, ActionUnmute, ActionBan, ActionUnban, ActionKick, ActionDelete, ActionAppoint, ActionDismiss, ActionSettings, ActionSlowMode,
+	return []Action{ActionMute, ActionUnmute, ActionBan, ActionUnban, ActionKick, ActionDelete, ActionAppoint, ActionDismiss, ActionAllow, ActionDisallow, ActionSettings, ActionSlowMode,
 		ActionPin, ActionUnpin, ActionAnnounce, ActionClose, ActionOpen, ActionUndo, ActionRelease, ActionDrop}
 }
 

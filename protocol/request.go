@@ -99,6 +99,9 @@ func (r *Request) checkHello() *Error {
 	if err := CheckRoom("room", r.Room); err != nil {
 		return err
 	}
+	if r.Note != "" && !ValidID(r.Note) {
+		return CheckID("note", r.Note)
+	}
 	if r.Resume == nil {
 		return nil
 	}

@@ -39,6 +39,7 @@ type touched struct {
 	Settings *protocol.Settings `json:"settings,omitempty"`
 	Pinned   string             `json:"pinned,omitempty"` // a mid
 	Deleted  bool               `json:"deleted,omitempty"`
+	Allowed  bool               `json:"allowed,omitempty"`
 }
 
 // touches reads what an act on a user, a message or settings changes; nil: nothing that is kept.
@@ -47,7 +48,13 @@ func (s *stored) touches(action protocol.Action, user, mid string, set *protocol
 	case protocol.ActionMute, protocol.ActionUnmute:
 		return &touched{Mute: sanctionOf(s.Mutes, user)}
 	case protocol.ActionBan, protocol.ActionUnban:
-		return &touched{Ban: sanctionOf(s.Bans, user)}
+		ban := sanctionOf(s.Bans, user)
+		if ban != nil {
+			ban.Marks = nil // other nodes add theirs, and the audit keeps none
+		}
+		return &touched{Ban: ban}
+	case protocol.ActionAllow, protocol.ActionDisallow:
+		return &touched{Allowed: slices.Contains(s.Allowed, user)}
 	case protocol.ActionAppoint, protocol.ActionDismiss:
 		t := &touched{}
 		for _, a := range s.Appointed {
@@ -141,7 +148,12 @@ func (r *Room) restore(s *stored, what protocol.Action, old *AuditEntry, now int
 	case protocol.ActionMute, protocol.ActionUnmute:
 		s.Mutes, err = put(s.Mutes, old.User, was.Mute)
 	case protocol.ActionBan, protocol.ActionUnban:
+		if was.Ban != nil {
+			r.markedBy(was.Ban)
+		}
 		s.Bans, err = put(s.Bans, old.User, was.Ban)
+	case protocol.ActionAllow, protocol.ActionDisallow:
+		err = s.allow(old.User, was.Allowed)
 	case protocol.ActionAppoint, protocol.ActionDismiss:
 		s.Appointed = slices.DeleteFunc(s.Appointed, func(a standing) bool { return a.User == old.User })
 		if was.Role != "" {

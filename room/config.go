@@ -2,6 +2,7 @@ package room
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -60,6 +61,8 @@ type Config struct {
 	AutoCreate bool
 	// Followed is the attribute that says since when a user follows, in Unix seconds. Default: none, and no room can be for followers.
 	Followed string
+	// MarkKey is the nodes' secret by which networks and devices of banned guests are hashed. Nil: made for this hub alone.
+	MarkKey []byte
 	// GiftsBy says who pays for gifts. Default protocol.GiftsByBackend.
 	GiftsBy protocol.GiftAuthority
 	// Till has gifts paid for. Required where GiftsBy is protocol.GiftsByHook, and not asked elsewhere.
@@ -112,6 +115,9 @@ func (c Config) withDefaults() Config {
 	set(&c.RoomIdle, 10*time.Second)
 	set(&c.SweepEvery, time.Second)
 	c.Audience = c.Audience.WithDefaults()
+	if c.MarkKey == nil {
+		c.MarkKey = []byte(rand.Text())
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -45,9 +45,9 @@ func (h *Hub) Join(ctx context.Context, j JoinRequest) (*Member, *protocol.Refus
 		h.exit(r)
 		return nil, refusal(err)
 	}
-	if left, yes := r.bannedNow(&j.Who); yes { // since the gate was asked, and before there was a member to close
+	if err := r.shutOut(&j.Who, m.marked); err != nil { // since the gate was asked, and before there was a member to close
 		m.Leave()
-		return nil, refusal(sanctionedFor(protocol.ReasonBanned, left))
+		return nil, refusal(err)
 	}
 	m.expireWithToken()
 	j.Session.Open(r.welcome(ctx, m, &j, v))
@@ -60,8 +60,8 @@ func refusal(err *protocol.Error) *protocol.Refusal {
 	switch err.Reason {
 	case protocol.ReasonNotFound:
 		return &protocol.Refusal{Code: protocol.CloseNoRoom}
-	case protocol.ReasonBanned:
-		return &protocol.Refusal{Code: protocol.CloseForbidden, Detail: "banned"}
+	case protocol.ReasonBanned, protocol.ReasonNetworkBanned:
+		return &protocol.Refusal{Code: protocol.CloseForbidden, Detail: string(err.Reason)}
 	case protocol.ReasonForbidden:
 		return &protocol.Refusal{Code: protocol.CloseForbidden, Detail: err.Rule}
 	}
@@ -78,8 +78,8 @@ func refusal(err *protocol.Error) *protocol.Refusal {
 // admit asks the gate and seats the member, who goes by its token.
 func (r *Room) admit(j *JoinRequest, token *Identity) (*Member, audience.View, *protocol.Error) {
 	h := r.hub
-	if left, yes := r.bannedNow(&j.Who); yes {
-		return nil, audience.View{}, sanctionedFor(protocol.ReasonBanned, left)
+	if err := r.shutOut(&j.Who, func() marks { return r.marksOf(j.Addr, j.Hello.Note) }); err != nil {
+		return nil, audience.View{}, err
 	}
 	u, p, err := h.attach(r, j.Who.User)
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *Room) admit(j *JoinRequest, token *Identity) (*Member, audience.View, *
 		return nil, audience.View{}, admit.Error(protocol.ReasonRateLimited, d)
 	}
 	m := &Member{
-		id: j.SessionID, session: j.Session, room: r, user: u, place: p, conn: j.Conn, networks: j.Networks, addr: j.Addr, lang: j.Lang, spot: audience.Spot{Order: j.Order, Deflates: j.Deflates},
+		id: j.SessionID, session: j.Session, room: r, user: u, place: p, conn: j.Conn, networks: j.Networks, addr: j.Addr, device: j.Hello.Note, lang: j.Lang, spot: audience.Spot{Order: j.Order, Deflates: j.Deflates},
 		joined: now, joinedAs: j.Who.Role, traits: j.Who.Traits,
 	}
 	m.who.Store(token)

@@ -23,6 +23,7 @@ type Member struct {
 	conn     *limit.Subject
 	networks []*limit.Subject
 	addr     netip.Addr
+	device   string // the page's note
 	lang     protocol.Lang
 	spot     audience.Spot
 	joined   limit.Instant // what the gate was asked with
@@ -31,6 +32,8 @@ type Member struct {
 
 	who  atomic.Pointer[Identity]
 	left atomic.Bool
+
+	marks atomic.Pointer[marks] // nil: nobody has asked
 
 	// mu guards the timer against a refresh that crosses Leave. A leaf.
 	mu     lock.Mutex[lock.Leaf]
@@ -145,6 +148,7 @@ func (m *Member) Leave() {
 	}
 	m.expireWithToken() // which stops what runs
 	m.room.audience.Leave(m)
+	m.room.departed.note(m, m.room.hub.cfg.Now())
 	m.room.noteSession(m, "left", &m.room.visits.left)
 	who := Identity{User: m.user.id, Role: m.joinedAs, Traits: m.traits}
 	m.room.giveBack(m.joined, &Speaker{who: &who, user: m.user, place: m.place, conn: m.conn, networks: m.networks, addr: m.addr}, limit.Join, 1)

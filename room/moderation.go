@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"liveroom/limit"
 	"liveroom/protocol"
@@ -80,6 +81,9 @@ func (r *Room) amend(s *stored, now int64, by *Speaker, req *protocol.Request) (
 	if req.Seconds > 0 {
 		mine.Until = now + int64(req.Seconds)*1000
 	}
+	if req.Action == protocol.ActionBan {
+		r.widen(&mine, req)
+	}
 	switch req.Action {
 	case protocol.ActionMute, protocol.ActionUnmute:
 		s.Mutes, err = sanction(s.Mutes, mine, req.Action == protocol.ActionMute)
@@ -87,6 +91,8 @@ func (r *Room) amend(s *stored, now int64, by *Speaker, req *protocol.Request) (
 		s.Bans, err = sanction(s.Bans, mine, req.Action == protocol.ActionBan)
 	case protocol.ActionAppoint:
 		err = s.appoint(req.User, protocol.RoleModerator, r.tokenRole(req.User))
+	case protocol.ActionAllow, protocol.ActionDisallow:
+		err = s.allow(req.User, req.Action == protocol.ActionAllow)
 	case protocol.ActionDismiss:
 		err = s.appoint(req.User, protocol.RoleViewer, r.tokenRole(req.User))
 	case protocol.ActionDelete:
@@ -102,6 +108,32 @@ func (r *Room) amend(s *stored, now int64, by *Speaker, req *protocol.Request) (
 		err = protocol.BadField("action", "an action of the protocol", string(req.Action))
 	}
 	return err
+}
+
+// widen has a ban bar guests by marks: of a guest unless the request says no, of others if it says yes.
+func (r *Room) widen(ban *Sanction, req *protocol.Request) {
+	guest := strings.HasPrefix(req.User, protocol.GuestPrefix)
+	ban.Network, ban.Device = guest, guest
+	replace(&ban.Network, req.Network)
+	replace(&ban.Device, req.Device)
+	ban.Wide = req.Network != nil && *req.Network || req.Device != nil && *req.Device
+	r.markedBy(ban)
+}
+
+// maxAllowed bounds the guests whom a room lets in by name.
+const maxAllowed = 200
+
+// allow lets a guest in whatever marks say, or no more.
+func (s *stored) allow(user string, in bool) *protocol.Error {
+	s.Allowed = slices.DeleteFunc(s.Allowed, func(u string) bool { return u == user })
+	if !in {
+		return nil
+	}
+	if len(s.Allowed) >= maxAllowed {
+		return &protocol.Error{Reason: protocol.ReasonListFull, Detail: fmt.Sprintf("a room lets %d guests in by name; disallow some", maxAllowed)}
+	}
+	s.Allowed = append(s.Allowed, user)
+	return nil
 }
 
 func (r *Room) pin(s *stored, mid string) *protocol.Error {

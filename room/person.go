@@ -99,6 +99,7 @@ func (r *Room) Sanctions(kind protocol.Action, user, after string, limit int) []
 				continue
 			}
 			f := InForce{Kind: of, Sanction: s, Cursor: fmt.Sprintf("%015d-%s-%s", farAhead-s.At, of, s.User)}
+			f.Marks = nil // of use to nobody
 			if s.Until > 0 {
 				f.LeftMS = s.Until - now
 			}

@@ -32,6 +32,8 @@ type stored struct {
 	Staff    []standing      `json:"staff,omitempty"` // who has been here as more than a viewer
 	// Appointed are those whom the room itself made moderators, or viewers in spite of their tokens.
 	Appointed []standing `json:"appointed,omitempty"`
+	// Allowed are guests whom marks of bans do not bar.
+	Allowed []string `json:"allowed,omitempty"`
 	protocol.Speech
 	Review *protocol.Review `json:"review,omitempty"`
 }
@@ -89,6 +91,12 @@ type Sanction struct {
 	Reason string `json:"reason,omitempty"`
 	// Role is that of who made it, above which it has no effect; "" of one that was made before roles were kept: host.
 	Role protocol.Role `json:"role,omitempty"`
+	// A ban of these also bars guests of the user's networks and devices: those named since, or with Wide all.
+	Network bool `json:"network,omitempty"`
+	Device  bool `json:"device,omitempty"`
+	Wide    bool `json:"wide,omitempty"`
+	// Marks are the keyed hashes of these.
+	Marks []string `json:"marks,omitempty"`
 }
 
 // deletion keeps a message from coming back out of the recent ones.
@@ -107,7 +115,7 @@ func (s Sanction) rank() rank { return rankOf(cmp.Or(s.Role, protocol.RoleHost))
 // clone returns a copy whose lists can be changed.
 func (s stored) clone() stored {
 	s.Mutes, s.Bans, s.Deleted, s.Staff = slices.Clone(s.Mutes), slices.Clone(s.Bans), slices.Clone(s.Deleted), slices.Clone(s.Staff)
-	s.Appointed = slices.Clone(s.Appointed)
+	s.Appointed, s.Allowed = slices.Clone(s.Appointed), slices.Clone(s.Allowed)
 	return s
 }
 
@@ -130,6 +138,8 @@ type policy struct {
 	deleted  map[string]bool // by mid; false: shown again
 	// appointed are the room's own moderators, and who is none in spite of a token.
 	appointed map[string]protocol.Role
+	barred    map[string]bar // by mark; nil where no ban has any
+	allowed   map[string]bool
 }
 
 // parsePolicy reads what the bus keeps.
@@ -147,6 +157,13 @@ func parsePolicy(value []byte, revision uint64) (*policy, error) {
 	p.deleted = make(map[string]bool, len(p.Deleted))
 	for _, d := range p.Deleted {
 		p.deleted[d.MID] = !d.Back
+	}
+	p.barred = barMarks(p.Bans)
+	for _, user := range p.Allowed {
+		if p.allowed == nil {
+			p.allowed = make(map[string]bool, len(p.Allowed))
+		}
+		p.allowed[user] = true
 	}
 	for _, a := range p.Appointed {
 		if p.appointed == nil {
@@ -264,6 +281,8 @@ type change struct {
 	restored []string
 	told     []told // users to whom something happened
 	roles    []string
+	banned   []string // users
+	marked   bool     // there are marks that were not there before
 }
 
 // told is what one user's sessions are told or closed with.
@@ -326,6 +345,7 @@ func (r *Room) replace(old, next *policy, c change) bool {
 		}
 	}
 	r.mu.Unlock()
+	r.followBans(c.banned, c.marked)
 	for _, h := range hits {
 		for _, m := range h.members {
 			if rankOf(m.acting().Role) < h.below {
@@ -388,6 +408,12 @@ func difference(id string, old, next *policy, now int64) change {
 		if _, yes := s.left(now); yes && !(known && before && was.by >= s.by) {
 			c.told = append(c.told, told{user: user, below: s.by, close: &protocol.Refusal{Code: protocol.CloseForbidden, Detail: "banned"}})
 		}
+		if !known || was != s {
+			c.banned = append(c.banned, user)
+		}
+	}
+	for mark, b := range next.barred {
+		c.marked = c.marked || old.barred[mark] != b
 	}
 	return c
 }

@@ -31,10 +31,11 @@ type Room struct {
 	idle     limit.Instant
 	retiring bool
 
-	policy atomic.Pointer[policy] // stored with mu held
-	heard  heard                  // custom events
-	stats  stats
-	visits visits
+	policy   atomic.Pointer[policy] // stored with mu held
+	heard    heard                  // custom events
+	departed departed
+	stats    stats
+	visits   visits
 
 	// mu guards the rest, and that viewers are told of policies in their order.
 	mu    lock.Mutex[lock.Room]

@@ -18,6 +18,7 @@ type Identity struct {
 	Attrs   protocol.Attrs
 	Traits  *limit.Traits // of the attributes
 	Expires time.Time     // of the proof; zero: never
+	Born    time.Time     // when a guest was named; zero: not known
 	Proof   uint64        // tells proofs apart, for [Hub.Disconnect]
 }
 

@@ -207,6 +207,7 @@ type Info struct {
 	Bans     []Sanction `json:"bans"`
 	// Appointed are the room's own moderators, and those who are none in spite of their tokens.
 	Appointed []standing `json:"appointed"`
+	Allowed   []string   `json:"allowed"` // guests whom bans of others' networks do not bar
 	protocol.Speech
 	Review protocol.Review `json:"review"`
 }
@@ -255,7 +256,7 @@ func (r *Room) Info() Info {
 		Summary: r.Summary(), SlowModeMS: p.SlowMode, Pinned: p.Pinned,
 		Quota: r.quota(now), Refusals: r.stats.newest(now),
 		Mutes: inForce(p.Mutes, r.hub.cfg.Now().UnixMilli()), Bans: inForce(p.Bans, r.hub.cfg.Now().UnixMilli()),
-		Appointed: append([]standing{}, p.Appointed...), Speech: p.Speech, Review: p.review(),
+		Appointed: append([]standing{}, p.Appointed...), Allowed: append([]string{}, p.Allowed...), Speech: p.Speech, Review: p.review(),
 	}
 	i.Rates.TenSeconds, i.Rates.Minute = r.stats.rates(now, 10), r.stats.rates(now, 60)
 	return i
@@ -266,6 +267,7 @@ func inForce(list []Sanction, now int64) []Sanction {
 	out := make([]Sanction, 0, len(list))
 	for _, s := range list {
 		if !s.over(now) {
+			s.Marks = nil // of use to nobody
 			out = append(out, s)
 		}
 	}

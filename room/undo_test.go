@@ -21,15 +21,15 @@ func TestEachActIsUndone(t *testing.T) {
 	title, on, followers := "Show", true, protocol.SpeakMembers
 	for _, c := range []struct {
 		name   string
-		before func(v *viewer)
+		before func(v *viewer, mid string)
 		act    func(*protocol.Request)
 	}{
 		{"mute", nil, func(r *protocol.Request) { r.Action, r.User, r.Seconds = protocol.ActionMute, "v", 600 }},
-		{"unmute", func(v *viewer) { v.moderate(protocol.ActionMute, target("v", 600)) }, func(r *protocol.Request) { r.Action, r.User = protocol.ActionUnmute, "v" }},
-		{"ban again", func(v *viewer) { v.moderate(protocol.ActionBan, target("v", 600)) }, func(r *protocol.Request) { r.Action, r.User = protocol.ActionBan, "v" }},
-		{"unban", func(v *viewer) { v.moderate(protocol.ActionBan, target("v", 0)) }, func(r *protocol.Request) { r.Action, r.User = protocol.ActionUnban, "v" }},
+		{"unmute", func(v *viewer, mid string) { v.moderate(protocol.ActionMute, target("v", 600)) }, func(r *protocol.Request) { r.Action, r.User = protocol.ActionUnmute, "v" }},
+		{"ban again", func(v *viewer, mid string) { v.moderate(protocol.ActionBan, target("v", 600)) }, func(r *protocol.Request) { r.Action, r.User = protocol.ActionBan, "v" }},
+		{"unban", func(v *viewer, mid string) { v.moderate(protocol.ActionBan, target("v", 0)) }, func(r *protocol.Request) { r.Action, r.User = protocol.ActionUnban, "v" }},
 		{"appoint", nil, func(r *protocol.Request) { r.Action, r.User = protocol.ActionAppoint, "v" }},
-		{"dismiss", func(v *viewer) { v.moderate(protocol.ActionAppoint, target("v", 0)) }, func(r *protocol.Request) { r.Action, r.User = protocol.ActionDismiss, "v" }},
+		{"dismiss", func(v *viewer, mid string) { v.moderate(protocol.ActionAppoint, target("v", 0)) }, func(r *protocol.Request) { r.Action, r.User = protocol.ActionDismiss, "v" }},
 		{"slow_mode", nil, func(r *protocol.Request) { r.Action, r.Seconds = protocol.ActionSlowMode, 5 }},
 		{"close", nil, func(r *protocol.Request) { r.Action = protocol.ActionClose }},
 		{"settings", nil, func(r *protocol.Request) {
@@ -37,15 +37,15 @@ func TestEachActIsUndone(t *testing.T) {
 		}},
 		{"delete", nil, func(r *protocol.Request) { r.Action, r.MID = protocol.ActionDelete, "said" }},
 		{"pin", nil, func(r *protocol.Request) { r.Action, r.MID = protocol.ActionPin, "said" }},
-		{"unpin", func(v *viewer) {
-			v.moderate(protocol.ActionPin, func(r *protocol.Request) { r.MID = v.at("danmaku")[0].MID })
+		{"unpin", func(v *viewer, mid string) {
+			v.moderate(protocol.ActionPin, func(r *protocol.Request) { r.MID = mid })
 		}, func(r *protocol.Request) { r.Action = protocol.ActionUnpin }},
 	} {
 		w := newWorld(t, newMemoryBus(), nil)
 		mid := w.join("demo", "v").say("said").MID
 		host, mod := w.join("demo", "host", as(protocol.RoleHost)), w.join("demo", "mod", as(protocol.RoleModerator))
 		if c.before != nil {
-			c.before(host)
+			c.before(host, mid)
 		}
 		is := func() string {
 			s := host.room.policy.Load().stored.clone()

@@ -35,6 +35,7 @@ type Node struct {
 	viewers                           *port
 	operators                         *port
 	tokens                            *token.Authority
+	markKey                           []byte
 	revoked                           token.Revocations
 	gate                              *limit.Gate
 	quotas                            quotas
@@ -92,6 +93,7 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, e
 	if err != nil {
 		return nil, err
 	}
+	n.markKey = markKey(secret)
 	refreshed, stop := context.WithCancel(context.Background())
 	n.closers.add("end refreshing the issuer's keys", 0, func(context.Context) error { stop(); return nil })
 	if n.tokens, err = newAuthority(refreshed, cfg, token.Config{Secret: secret, JWKSURL: cfg.Auth.JWKSURL, Revoked: &n.revoked}, log); err != nil {
@@ -185,6 +187,7 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, rules *limit.Rul
 		AutoCreate: true, // whoever opens a room is asked by newRooms
 		GiftsBy:    protocol.GiftAuthority(n.cfg.Gifts.Authority),
 		Till:       n.sells(),
+		MarkKey:    n.markKey,
 		MaxRooms:   n.cfg.Rooms.Max, MaxText: n.cfg.Rooms.TextGraphemes, RoomIdle: n.cfg.Rooms.Idle,
 		Heartbeat: n.cfg.Sessions.Heartbeat,
 		Audience:  audience.Config{Tick: n.cfg.Rooms.Tick, DeflateFrom: deflateFrom},

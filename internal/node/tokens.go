@@ -2,6 +2,8 @@ package node
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -92,7 +94,18 @@ func (n *Node) verify(roomID, signed string) (room.Identity, *protocol.Error) {
 // identityOf is who a token names, as a room knows somebody. The socket outlives the token by the leeway that the clocks of
 // platform and server are given when a token is verified; meanwhile a client can still refresh it.
 func identityOf(i token.Identity, leeway time.Duration) room.Identity {
-	return room.Identity{User: i.User, Name: i.Name, Role: i.Role, Attrs: i.Attrs, Traits: limit.NewTraits(string(i.Attrs)), Expires: i.Expires.Add(leeway), Proof: proofOf(i.ID)}
+	who := room.Identity{User: i.User, Name: i.Name, Role: i.Role, Attrs: i.Attrs, Traits: limit.NewTraits(string(i.Attrs)), Expires: i.Expires.Add(leeway), Proof: proofOf(i.ID)}
+	if i.Guest {
+		who.Born = i.Issued
+	}
+	return who
+}
+
+// markKey is a key of its own made of the nodes' secret, so that a mark proves nothing about a token.
+func markKey(secret string) []byte {
+	h := hmac.New(sha256.New, []byte(secret))
+	h.Write([]byte("liveroom marks of networks and devices"))
+	return h.Sum(nil)
 }
 
 // proofOf is what a session keeps of its token's ID. Two IDs alike in 64 bits would be cut together; an ID is no secret

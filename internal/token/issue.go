@@ -38,10 +38,14 @@ func guestName(user string) string {
 	return "Guest " + strings.ToUpper(user[len(user)-4:])
 }
 
-// RenewGuest signs a known guest's token again, so that it never runs out while the guest keeps coming.
+// RenewGuest signs a known guest's token again, so that it never runs out while the guest keeps coming. Issued stays when the guest was
+// named.
 func (a *Authority) RenewGuest(i Identity) (Identity, string) {
 	i.ID = ""
 	c := a.claims(i, GuestTTL)
+	if !i.Issued.IsZero() {
+		c.IssuedAt = jwt.NewNumericDate(i.Issued)
+	}
 	t := jwt.NewWithClaims(jwt.SigningMethodHS256, c)
 	t.Header["kid"] = kidGuest
 	signed, err := t.SignedString(a.guest)

@@ -21,7 +21,7 @@ export const MODES = ["scroll", "top", "bottom"];
 export const ROLES = ["viewer", "host", "moderator", "service", "admin"];
 
 export const ACTIONS = [
-  "mute", "unmute", "ban", "unban", "kick", "delete", "appoint", "dismiss", "settings",
+  "mute", "unmute", "ban", "unban", "kick", "delete", "appoint", "dismiss", "allow", "disallow", "settings",
   "slow_mode", "pin", "unpin", "announce", "close", "open", "undo", "release", "drop",
 ];
 
@@ -36,6 +36,7 @@ export const REASONS = {
   gifts_by_backend: 403,
   muted: 403,
   banned: 403,
+  network_banned: 403,
   members_only: 403,
   followers_only: 403,
   staff_only: 403,

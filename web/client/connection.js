@@ -46,6 +46,7 @@ export class Connection {
   #room;
   #token;
   #lang;
+  #note;
   #openSocket;
   #timers;
   #backoff;
@@ -70,12 +71,14 @@ export class Connection {
    * @param {string} options.room
    * @param {() => string|undefined} [options.token] asked before each hello
    * @param {() => string} [options.lang]            asked before each hello
+   * @param {() => string|undefined} [options.note]  an opaque id of this device, 1 to 64 of A-Z a-z 0-9 _ . : @ -, by which a banned guest is known again
    */
-  constructor({ url, room, token = () => undefined, lang = () => undefined, openSocket, timers = realTimers, random = Math.random }) {
+  constructor({ url, room, token = () => undefined, lang = () => undefined, note = () => undefined, openSocket, timers = realTimers, random = Math.random }) {
     this.#url = url;
     this.#room = room;
     this.#token = token;
     this.#lang = lang;
+    this.#note = note;
     this.#openSocket = openSocket ?? ((address) => new WebSocket(address, SUBPROTOCOL));
     this.#timers = timers;
     this.#backoff = new Backoff({ random });
@@ -157,7 +160,7 @@ export class Connection {
     const resume = this.#cursor.resume;
     this.#resumed = resume !== undefined;
     this.#socket.send(encode("hello", {
-      id: this.#helloId, room: this.#room, token: this.#token() || undefined, lang: this.#lang(), resume,
+      id: this.#helloId, room: this.#room, token: this.#token() || undefined, lang: this.#lang(), note: this.#note() || undefined, resume,
     }));
   }
 

@@ -38,6 +38,13 @@ export function keepToken(token) {
   }
 }
 
+/** Says of this browser that it is the same as before, and nothing else. */
+function deviceNote() {
+  const note = saved.get("device") ?? crypto.getRandomValues(new Uint32Array(4)).join("-");
+  saved.set("device", note);
+  return note;
+}
+
 /** A connection to `room`, as the bearer of `token`, else as the guest this browser was before. */
 export function connect(room, token, { language, signal }) {
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";
@@ -46,6 +53,7 @@ export function connect(room, token, { language, signal }) {
     room,
     token: () => token ?? saved.get("guest") ?? undefined,
     lang: () => language.code,
+    note: deviceNote,
   });
   connection.on("welcome", (welcome) => {
     if (welcome.guest_token) saved.set("guest", welcome.guest_token);
