@@ -15,23 +15,34 @@ type kept struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-// keep writes the copy. That it fails is logged and no more: the edition is in force and in the store.
+// keep sees to the copy being of r or of a newer edition. That it fails is logged and no more: the edition is in force and in the store.
 //
-// Editions come here from whoever put them in force, at the same time and in any order; an older one never replaces a newer.
+// Editions come here from whoever put them in force, at the same time and in any order. One at a time writes; what comes meanwhile is
+// left to the one who does, and an older one never replaces a newer.
 func (k *Keeper[E, P]) keep(r Record) {
 	if k.cfg.Keep == "" {
 		return
 	}
-	k.keeping.Lock()
-	defer k.keeping.Unlock()
-	if r.Version <= k.kept {
+	k.copying.Lock()
+	defer k.copying.Unlock()
+	if r.Version <= k.newest.Version {
 		return
 	}
-	if err := writeKept(k.cfg.Keep, kept{r.Version, r.Time, r.Payload}); err != nil {
-		k.cfg.Log.Warn(k.cfg.Name+": the last good edition could not be kept", "err", err)
+	k.newest = r
+	if k.copies {
 		return
 	}
-	k.kept = r.Version
+	k.copies = true
+	for written := uint64(0); written < k.newest.Version; {
+		r := k.newest
+		k.copying.Unlock()
+		if err := writeKept(k.cfg.Keep, kept{r.Version, r.Time, r.Payload}); err != nil {
+			k.cfg.Log.Warn(k.cfg.Name+": the last good edition could not be kept", "err", err)
+		}
+		k.copying.Lock()
+		written = r.Version
+	}
+	k.copies = false
 }
 
 // writeKept replaces the file in one step, so that a crash leaves the old one or the new one.

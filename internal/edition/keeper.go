@@ -25,12 +25,13 @@ type Keeper[E any, P telling[E]] struct {
 	// unreadable is the newest stored version that this server could not read: a publish goes on top of it.
 	unreadable atomic.Uint64
 
-	// mu is held while an edition is put in force, so that those from the store and this node's own do not pass each
-	// other. Making one may take milliseconds, of which only those who publish are kept waiting.
+	// mu is held while a made edition takes the place of an older one, so that those from the store and this node's own do not pass
+	// each other.
 	mu lock.Mutex[lock.Book]
 
-	keeping lock.Mutex[lock.Leaf] // held while the copy is written
-	kept    uint64                // the version of the copy, 0 as long as this keeper has written none
+	copying lock.Mutex[lock.Leaf]
+	newest  Record // guarded by copying: what the copy is to be of
+	copies  bool   // guarded by copying: somebody writes it, and goes on until it is of the newest
 
 	follow func() // ends the store's calls; nil: there are none
 }
@@ -128,50 +129,67 @@ func (k *Keeper[E, P]) take(r Record) bool {
 
 // enforce puts r in force when it is newer than what is, and reports whether that is good and whether it is news.
 func (k *Keeper[E, P]) enforce(r Record) (good, news bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if r.Version <= k.story().Version {
-		k.cfg.Metrics.loads.WithLabelValues(loadOlder).Inc()
-		return true, false
+	newer := func(is *Story) bool { return r.Version > is.Version }
+	if newer(k.story()) {
+		e, err := k.made(r)
+		if err != nil {
+			k.mu.Lock()
+			k.unreadable.Store(max(k.unreadable.Load(), r.Version))
+			k.mu.Unlock()
+			k.Failed()
+			k.cfg.Log.Error(k.cfg.Name+": what is stored can't be put in force, the edition before stays", "version", r.Version,
+				"in_force", k.story().Version, "err", err)
+			return false, false
+		}
+		if k.replace(e, newer) {
+			return true, true
+		}
 	}
-	e, err := k.decode(r)
-	if own := k.own.Load(); err == nil && own != nil && bytes.Equal(own.payload, r.Payload) {
-		made := *own.made
-		e = &made
-		P(e).Told().stamp(r)
-	} else if err == nil {
-		err = k.cfg.Make(e)
-	}
-	if err != nil {
-		k.unreadable.Store(max(k.unreadable.Load(), r.Version))
-		k.Failed()
-		k.cfg.Log.Error(k.cfg.Name+": what is stored can't be put in force, the edition before stays", "version", r.Version,
-			"in_force", k.story().Version, "err", err)
-		return false, false
-	}
-	k.enforceLocked(e)
-	return true, true
+	k.cfg.Metrics.loads.WithLabelValues(loadOlder).Inc()
+	return true, false
 }
 
-// enforceLocked puts e in force. Caller holds mu.
-func (k *Keeper[E, P]) enforceLocked(e *E) {
+// made returns the edition of r, made. It may take milliseconds.
+func (k *Keeper[E, P]) made(r Record) (*E, error) {
+	e, err := k.decode(r)
+	if err != nil {
+		return nil, err
+	}
+	if own := k.own.Load(); own != nil && bytes.Equal(own.payload, r.Payload) {
+		made := *own.made
+		P(&made).Told().stamp(r)
+		return &made, nil
+	}
+	return e, k.cfg.Make(e)
+}
+
+// replace puts e, which is made, in force if it may take the place of what is.
+func (k *Keeper[E, P]) replace(e *E, may func(is *Story) bool) bool {
+	k.mu.Lock()
 	before, is := k.current.Load(), P(e).Told()
+	if !may(P(before).Told()) {
+		k.mu.Unlock()
+		return false
+	}
 	k.cfg.Enforce(e)
 	k.before.Store(before)
 	k.current.Store(e)
 	k.cfg.Metrics.inForce(is)
+	k.mu.Unlock()
 	k.cfg.Log.Info(k.cfg.Name+" in force", "version", is.Version, "before", P(before).Told().Version, "kind", is.Kind, "author", is.Author, "note", is.Note)
+	return true
 }
 
-// Put puts what next returns for the edition in force on this node alone, unless that is nil or an error.
+// Put puts what next returns for the edition in force on this node alone, unless that is nil or an error. It asks again when another
+// one has come in force meanwhile.
 func (k *Keeper[E, P]) Put(next func(current *E) (*E, error)) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	e, err := next(k.current.Load())
-	if err == nil && e != nil {
-		k.enforceLocked(e)
+	for {
+		current := k.current.Load()
+		e, err := next(current)
+		if err != nil || e == nil || k.replace(e, func(is *Story) bool { return is == P(current).Told() }) {
+			return err
+		}
 	}
-	return err
 }
 
 // Failed counts what can't be put in force.

@@ -80,11 +80,16 @@ func decodeText(raw json.RawMessage, p *page) error {
 
 func open(t *testing.T, s *shelf, seed, keep string) *Keeper[page, *page] {
 	t.Helper()
+	return openMaking(t, s, seed, keep, func(*page) error { return nil })
+}
+
+func openMaking(t *testing.T, s *shelf, seed, keep string, makes func(*page) error) *Keeper[page, *page] {
+	t.Helper()
 	k, err := Open[page](t.Context(), Config[page]{
 		Name: "pages", Store: s, Key: "text", Keep: keep, Reseed: true, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Seed:    &page{Story: Story{Kind: KindSeed, Author: "configuration"}, Text: seed},
 		Content: func(p *page) any { return p.Text }, Decode: decodeText,
-		Make: func(*page) error { return nil }, Enforce: func(*page) {},
+		Make: makes, Enforce: func(*page) {},
 		Changes: func(before, after *page) int {
 			after.Changes = strings.Compare(before.Text, after.Text)
 			return after.Changes
@@ -150,6 +155,38 @@ func TestStartWithoutTheStore(t *testing.T) {
 	}
 	if err := k.May(1); !errors.Is(err, ErrConflict) {
 		t.Fatal(err)
+	}
+}
+
+// TestWhatTakesLongToMakeKeepsNobodyWaiting: a newer edition comes in force meanwhile, and is not replaced by the one that took long.
+func TestWhatTakesLongToMakeKeepsNobodyWaiting(t *testing.T) {
+	s, keep := &shelf{}, filepath.Join(t.TempDir(), "kept.json")
+	begun, finish := make(chan bool), make(chan bool)
+	k := openMaking(t, s, "one", keep, func(p *page) error {
+		if p.Text == "long" {
+			close(begun)
+			<-finish
+		}
+		return nil
+	})
+	other := open(t, s, "one", "")
+	var long sync.WaitGroup
+	long.Go(func() { publish(t, other, "long") })
+	<-begun
+	if _, err := k.Publish(t.Context(), &page{Story: Story{Kind: KindPublish, Author: "bob"}, Text: "short"}, 2); err != nil {
+		t.Error(err)
+	}
+	if is := k.Current(); is.Text != "short" || is.Version != 3 {
+		t.Errorf("%+v is in force", is)
+	}
+	close(finish)
+	long.Wait()
+	if is := k.Current(); is.Text != "short" || k.Before().Text != "one" {
+		t.Errorf("%+v is in force, and before it %+v", is, k.Before())
+	}
+	s.away = true
+	if is := open(t, s, "one", keep).Current(); is.Text != "short" {
+		t.Errorf("%+v was kept", is)
 	}
 }
 

@@ -3,7 +3,7 @@ package lock
 // The order of locks, first to last. Each is the mutex of the type that it is called after. Those of one number are never held
 // together.
 type (
-	Book      struct{} // internal/edition: what is in force of one kind
+	Book      struct{} // internal/edition: which edition is in force
 	Gate      struct{} // limit: changes of the rules in force
 	Hub       struct{} // room: rooms and users of the node
 	User      struct{} // room: places and answers of a user
