@@ -19,6 +19,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(victimDir); dir != "" {
 		victim(dir) // a process of kill_test.go; it never returns
 	}
+	if dir := os.Getenv(crowdDir); dir != "" {
+		crowd(dir) // a process of powercut_linux_test.go; it never returns
+	}
 	if spec := os.Getenv(serverSpec); spec != "" {
 		serverProcess(spec) // a process of cluster_test.go; it never returns
 	}

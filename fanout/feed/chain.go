@@ -2,6 +2,7 @@ package feed
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/nats-io/nats.go"
@@ -14,8 +15,15 @@ import (
 // fillBatch is how many gifts one read brings.
 const fillBatch = 256
 
-// receiveGift delivers a re-published gift if it follows the last one, reads what lies between if there is a hole, and
-// ignores what the handler has had. All on the feed's goroutine, so nothing of the room overtakes it.
+// heldGift was re-published and may not be on disk yet.
+type heldGift struct {
+	link.Record
+	prev uint64
+}
+
+// receiveGift takes a re-published gift. One of an atomic batch comes before the batch is on disk, and a loss of power could take it: it
+// is held until the batch is known to be synced, which [Feeds.SayGift] tells, or the next write to the stream. All on the feed's
+// goroutine, so nothing of the room overtakes it.
 func (s *Subscription) receiveGift(payload []byte, header nats.Header) {
 	r, err := link.StoredRecord(payload, header)
 	if err != nil {
@@ -25,16 +33,40 @@ func (s *Subscription) receiveGift(payload []byte, header nats.Header) {
 	if err != nil {
 		return
 	}
+	g, batch := heldGift{r, prev}, header.Get(link.BatchHeader)
+	if batch != s.batch {
+		s.release(r.Seq)
+		s.batch = batch
+	}
+	if batch == "" {
+		s.follow(g)
+	} else {
+		s.held = append(s.held, g)
+	}
+}
+
+// release delivers what was held, up to a gift that is on disk.
+func (s *Subscription) release(seq uint64) {
+	n := 0
+	for n < len(s.held) && s.held[n].Seq <= seq {
+		s.follow(s.held[n])
+		n++
+	}
+	s.held = slices.Delete(s.held, 0, n)
+}
+
+// follow delivers a gift if it follows the last one, reads what lies between if there is a hole, and ignores what the handler has had.
+func (s *Subscription) follow(g heldGift) {
 	if !s.known.Load() { // the store was away at the start: begin here
-		s.lastGift.Store(prev)
+		s.lastGift.Store(g.prev)
 		s.known.Store(true)
 	}
-	if prev > s.lastGift.Load() {
-		s.fill(prev)
+	if g.prev > s.lastGift.Load() {
+		s.fill(g.prev)
 	}
 	// Still behind when the reading failed: the gift stays in the ledger for the next attempt.
-	if last := s.lastGift.Load(); r.Seq > last && prev <= last {
-		s.deliver(protocol.StoredGift{Seq: r.Seq, Prev: last, Event: r.Data, Time: r.Time})
+	if last := s.lastGift.Load(); g.Seq > last && g.prev <= last {
+		s.deliver(protocol.StoredGift{Seq: g.Seq, Prev: last, Event: g.Data, Time: g.Time})
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
 	"liveroom/fanout/link"
@@ -36,17 +37,22 @@ type hubEar struct {
 type said struct {
 	kind    link.Kind
 	payload []byte
+	header  nats.Header
 }
 
 func (h *hub) Publish(room string, kind link.Kind, payload []byte) error {
+	h.say(room, said{kind, payload, nil})
+	return nil
+}
+
+func (h *hub) say(room string, what said) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, e := range h.ears {
 		if e.room == room && !h.deaf {
-			e.queue <- said{kind, payload}
+			e.queue <- what
 		}
 	}
-	return nil
 }
 
 func (h *hub) Subscribe(room string, take func(link.Kind, []byte, nats.Header), lost func()) (stop func(), err error) {
@@ -56,7 +62,7 @@ func (h *hub) Subscribe(room string, take func(link.Kind, []byte, nats.Header), 
 	h.mu.Unlock()
 	go func() {
 		for s := range e.queue {
-			take(s.kind, s.payload, nil)
+			take(s.kind, s.payload, s.header)
 		}
 	}()
 	return func() {
@@ -246,6 +252,53 @@ func TestAnotherBus(t *testing.T) {
 		if v := nodes[0].Seen("demo"); v != (link.Seen{Gift: 15, Revision: 1, Likes: 7}) || nodes[0].Seen("other") != (link.Seen{}) {
 			t.Errorf("seen %+v", v)
 		}
+	})
+}
+
+// What a stream tells of an atomic batch may not be on disk yet: nobody is shown it before it is said to be, or the next write is told.
+func TestABatchIsHeldUntilItIsSynced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus, store, heard := &hub{}, &shelf{here: map[string]bool{}}, &notes{}
+		f := New(bus, store, time.Second, NewMetrics(nil), slog.New(slog.DiscardHandler))
+		s, err := f.Subscribe(t.Context(), "demo", heard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		echo := func(event, batch string) uint64 {
+			seq := store.give(event)
+			h := nats.Header{}
+			h.Set(jetstream.SequenceHeader, fmt.Sprint(seq))
+			h.Set(jetstream.LastSequenceHeader, fmt.Sprint(seq-3))
+			if batch != "" {
+				h.Set(link.BatchHeader, batch)
+			}
+			bus.say("demo", said{link.KindGift, []byte(event), h})
+			return seq
+		}
+		expect := func(what, want string) {
+			t.Helper()
+			if got := heard.take(); got != want {
+				t.Errorf("%s: told %s, want %s", what, got, want)
+			}
+		}
+		echo("a", "b1")
+		echo("b", "b1")
+		f.SayLikes("demo", 7)
+		expect("not synced", "[likes 7]")
+		f.SayGift("demo", 3, true)
+		expect("one of two is", "[gift a 3 after 0]")
+		f.SayGift("demo", 6, true)
+		expect("both are", "[gift b 6 after 3]")
+		echo("c", "b2")
+		echo("d", "b3")
+		expect("the next batch is under way", "[gift c 9 after 6]")
+		echo("e", "")
+		expect("a write of its own", "[gift d 12 after 9 gift e 15 after 12]")
+		echo("f", "b4")
+		last := store.give("lost on the way")
+		f.SayGift("demo", last, true)
+		expect("more than was told", "[gift f 18 after 15 gift lost on the way 21 after 18]")
 	})
 }
 

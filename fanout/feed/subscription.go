@@ -55,6 +55,10 @@ type Subscription struct {
 	total    atomic.Int64  // likes
 
 	closed atomic.Bool
+
+	// Owned by the feed's goroutine.
+	held  []heldGift // of batch, in order; bounded by its size
+	batch string     // what came last was of it; "" for none
 }
 
 // Subscribe begins the delivery of a room to h and returns with the state of its store. At most one subscription per
@@ -171,6 +175,7 @@ func (s *Subscription) receiveSeen(b []byte) {
 		return
 	}
 	s.advanceLikes(v.Likes)
+	s.release(v.Gift)
 	if v.Revision > s.revision.Load() {
 		r, err := s.feeds.store.SettingsRecord(context.Background(), s.room) // bounded by the store
 		if err != nil {

@@ -41,6 +41,9 @@ type Record struct {
 	Number, Before uint64
 }
 
+// BatchHeader names the atomic batch that a stored message came in: while it is re-published, the batch may not be on disk yet.
+const BatchHeader = "Nats-Batch-Id"
+
 // beforeHeader is added to what a stream re-publishes.
 const beforeHeader = "Nats-Last-Sequence"
 

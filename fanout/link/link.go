@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -176,6 +177,11 @@ const SyncWithin = 30 * time.Second
 
 // Embedded reports whether the NATS server is this process's own.
 func (l *Link) Embedded() bool { return l.server != nil }
+
+// StreamDir is where the embedded server keeps a stream on disk.
+func (l *Link) StreamDir(stream string) string {
+	return filepath.Join(l.cfg.DataDir, "nats", "jetstream", "$G", "streams", stream)
+}
 
 // Fault is why the embedded server's store takes no writes, nil when it does.
 func (l *Link) Fault() error { return l.server.fault() }

@@ -18,6 +18,7 @@ import (
 // Ledger keeps gifts.
 type Ledger struct {
 	*core
+	groups  *groups                // nil with NATS servers of others; fixed
 	id      atomic.Pointer[string] // set with the streams
 	lost    atomic.Pointer[error]  // see Whole
 	checked bool                   // the marks tell of this ledger; fixed after Open
@@ -53,9 +54,11 @@ func (g *Ledger) StoreGift(ctx context.Context, room, user, id string, event []b
 func (g *Ledger) storeGift(ctx context.Context, room, id string, m *nats.Msg) (protocol.Receipt, error) {
 	start := time.Now()
 	m.Subject = giftSubject(room)
-	receipt, err := g.putGift(ctx, id, m)
+	receipt, err := g.putGift(ctx, room, id, m)
 	result := giftStored
 	switch {
+	case errors.Is(err, ErrLate):
+		result = giftLate
 	case errors.Is(err, link.ErrUnknown):
 		result = giftUnknown
 	case err != nil:
@@ -63,7 +66,7 @@ func (g *Ledger) storeGift(ctx context.Context, room, id string, m *nats.Msg) (p
 	case receipt.Duplicate:
 		result = giftDuplicate
 	}
-	if err == nil {
+	if err == nil && (receipt.Duplicate || g.groups == nil) {
 		g.rooms.SayGift(room, receipt.Seq, receipt.Duplicate)
 	}
 	g.metrics.gifts[result].Inc()
@@ -71,23 +74,58 @@ func (g *Ledger) storeGift(ctx context.Context, room, id string, m *nats.Msg) (p
 	return receipt, err
 }
 
-func (g *Ledger) putGift(ctx context.Context, id string, m *nats.Msg) (protocol.Receipt, error) {
+func (g *Ledger) putGift(ctx context.Context, room, id string, m *nats.Msg) (protocol.Receipt, error) {
 	if g.link.Closed() {
 		return protocol.Receipt{}, fmt.Errorf("%w: %w", link.ErrRefused, link.ErrClosed)
 	}
 	if err := ctx.Err(); err != nil {
 		return protocol.Receipt{}, fmt.Errorf("%w: %w", link.ErrRefused, err)
 	}
-	ack, err := g.put(ctx, link.RoadGift, m, jetstream.WithMsgID(id), jetstream.WithExpectStream(link.GiftStream))
+	if m.Header == nil {
+		m.Header = nats.Header{}
+	}
+	m.Header.Set(jetstream.MsgIDHeader, id)
+	m.Header.Set(jetstream.ExpectedStreamHeader, link.GiftStream)
+	var ack *jetstream.PubAck
+	var err error
+	if g.groups != nil {
+		ack, err = g.groups.put(ctx, room, m)
+	} else if ack, err = g.put(ctx, link.RoadGift, m); err == nil {
+		g.met(ack.Sequence)
+	}
 	if errors.Is(err, ErrConflict) { // the attempt to pay for it has ended
 		err = fmt.Errorf("%w: %w", link.ErrRefused, err)
 	}
 	if err != nil {
 		return protocol.Receipt{}, err
 	}
-	g.here.gift.meet(ack.Sequence)
-	g.marks.met(link.GiftStream, ack.Sequence)
 	return protocol.Receipt{Seq: ack.Sequence, Duplicate: ack.Duplicate}, nil
+}
+
+// met notes that a gift was acknowledged.
+func (g *Ledger) met(seq uint64) {
+	g.here.gift.meet(seq)
+	g.marks.met(link.GiftStream, seq)
+}
+
+// synced is for a group that is on disk. What of it came on the bus before was held back, see package feed.
+func (g *Ledger) synced(group []*write) {
+	last, rooms := uint64(0), map[string]uint64{}
+	for _, w := range group {
+		if w.err == nil {
+			last = max(last, w.ack.Sequence)
+			rooms[w.room] = max(rooms[w.room], w.ack.Sequence)
+		}
+	}
+	if last == 0 {
+		return
+	}
+	g.met(last)
+	if len(group) >= groupLeast {
+		for room, seq := range rooms {
+			g.rooms.SayGift(room, seq, true)
+		}
+	}
 }
 
 // Gift returns one gift of the room by its sequence; its Prev is not filled in. ErrNotFound when the ledger has none,

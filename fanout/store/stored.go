@@ -53,7 +53,7 @@ type Rooms interface {
 	Say(room string, v link.Seen)
 	// SayLikes tells a new total.
 	SayLikes(room string, total int64)
-	// SayGift tells that a gift is stored; again: it was stored before.
+	// SayGift tells that the room's gifts up to one are stored; again: its stream does not tell it, or told it too soon.
 	SayGift(room string, seq uint64, again bool)
 	// Behind reports whether a room of this node has not been told its settings of that revision, and tells it.
 	Behind(room string, revision uint64) bool
@@ -105,17 +105,22 @@ func (c *core) put(ctx context.Context, road link.Road, m *nats.Msg, opts ...jet
 	ctx, cancel := c.link.Bounded(ctx)
 	defer cancel()
 	ack, err := c.link.JS.PublishMsg(ctx, m, append(opts, jetstream.WithRetryAttempts(0))...)
+	return ack, c.settled(err)
+}
+
+// settled says what the store's answer to a write means, and notes whether there was one.
+func (c *core) settled(err error) error {
 	silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, jetstream.ErrNoStreamResponse)
 	if c.unanswered.Store(silent); silent {
 		c.faultSoon.Soon()
 	}
 	switch {
 	case err == nil:
-		return ack, nil
+		return nil
 	case wrongLast(err):
-		return nil, fmt.Errorf("%w: %w", ErrConflict, err)
+		return fmt.Errorf("%w: %w", ErrConflict, err)
 	}
-	return nil, fmt.Errorf("%w: %w", storeFailure(err), err)
+	return fmt.Errorf("%w: %w", storeFailure(err), err)
 }
 
 // drop takes a stored message away; false when it was not there.
@@ -156,7 +161,7 @@ func storeFailure(err error) error {
 	}
 	// nats.ErrConnectionClosed is not among them: nats.go returns it for a request whose connection broke under way.
 	for _, unsent := range []error{
-		nats.ErrReconnectBufExceeded, nats.ErrNoResponders, nats.ErrMaxPayload, jetstream.ErrNoStreamResponse,
+		link.ErrDisconnected, nats.ErrReconnectBufExceeded, nats.ErrNoResponders, nats.ErrMaxPayload, jetstream.ErrNoStreamResponse,
 	} {
 		if errors.Is(err, unsent) {
 			return link.ErrRefused
@@ -234,6 +239,9 @@ type Store struct {
 func Open(ctx context.Context, l *link.Link, cfg Config) (s *Store, err error) {
 	c := &core{link: l, log: l.Log, cfg: cfg, metrics: cfg.Metrics, here: newHere(), faultSoon: link.NewWake(), careSoon: link.NewWake()}
 	gifts := &Ledger{core: c}
+	if l.Embedded() {
+		gifts.groups = newGroups(c, link.RoadGift, gifts.synced)
+	}
 	s = &Store{
 		core: c, Gifts: gifts, Payments: &Payments{gifts}, Likes: &LikeTotals{core: c, book: newLikeBook()}, Settings: &RoomSettings{core: c},
 		Rules: &Editions{core: c, of: c.here.limits()}, Catalogue: &Editions{core: c, of: c.here.gifts()},
@@ -281,6 +289,7 @@ func (s *Store) Start(ctx, opening context.Context, loops *sync.WaitGroup, rooms
 	loops.Go(func() { s.Likes.run(ctx) })
 	loops.Go(func() { s.marks.keep(ctx) })
 	if s.link.Embedded() {
+		loops.Go(func() { s.Gifts.groups.run(ctx) })
 		loops.Go(func() { s.Gifts.prove(ctx) })
 		loops.Go(func() { s.keep(ctx) })
 	} else {
@@ -301,7 +310,7 @@ func (s *Store) Close() {
 // Metrics tell how the store is.
 type Metrics struct {
 	gifts                                        map[string]prometheus.Counter // by result
-	giftTime                                     prometheus.Histogram
+	giftTime, group                              prometheus.Histogram
 	giftBytes, giftLimit, volume, likes, syncing prometheus.Gauge
 }
 
@@ -311,6 +320,7 @@ const (
 	giftDuplicate = "duplicate"
 	giftRefused   = "refused"
 	giftUnknown   = "unknown"
+	giftLate      = "late" // refused, since the disk is slower than what comes
 )
 
 // NewMetrics registers the metrics with r, created at zero. With a nil r they are counted and shown to nobody.
@@ -320,10 +330,14 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		return f.NewGauge(prometheus.GaugeOpts{Name: "liveroom_" + name, Help: help})
 	}
 	return &Metrics{
-		gifts: link.Counters(r, "gifts_total", "Gifts handed to the ledger.", "result", giftStored, giftDuplicate, giftRefused, giftUnknown),
+		gifts: link.Counters(r, "gifts_total", "Gifts handed to the ledger.", "result", giftStored, giftDuplicate, giftRefused, giftUnknown, giftLate),
 		giftTime: f.NewHistogram(prometheus.HistogramOpts{
 			Name: "liveroom_bus_gift_seconds", Help: "Time from a gift to the ledger's answer.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 12),
+		}),
+		group: f.NewHistogram(prometheus.HistogramOpts{
+			Name: "liveroom_bus_gift_group", Help: "Gifts that went to the embedded server's disk together.",
+			Buckets: prometheus.ExponentialBuckets(1, 2, 10),
 		}),
 		giftBytes: gauge("bus_gift_ledger_bytes", "Size of the gift ledger."),
 		giftLimit: gauge("bus_gift_ledger_limit_bytes", "Size at which the ledger refuses gifts; alert at 80 %."),

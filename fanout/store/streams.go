@@ -93,7 +93,7 @@ func (s *Store) streamConfigs() []jetstream.StreamConfig {
 			Name: link.GiftStream, Subjects: []string{link.GiftPrefix + "*"}, Storage: jetstream.FileStorage,
 			Discard: jetstream.DiscardNew, MaxBytes: s.cfg.GiftBytes, MaxAge: s.cfg.GiftAge, Duplicates: s.cfg.GiftRetry,
 			RePublish:   &jetstream.RePublish{Source: link.GiftPrefix + "*", Destination: link.AnyRoomSubject("{{wildcard(1)}}", link.KindGift)},
-			AllowDirect: true, DenyDelete: true, FirstSeq: s.here.gift.next(giftGap),
+			AllowDirect: true, DenyDelete: true, FirstSeq: s.here.gift.next(giftGap), AllowAtomicPublish: s.link.Embedded(), // see groups
 		},
 		{
 			// Replicated like the rest, though in memory: else the death of one server takes the recent danmaku of all rooms
@@ -214,6 +214,9 @@ func (s *Store) openStream(ctx context.Context, cfg jetstream.StreamConfig) (mad
 			return made, err
 		}
 		if have, err = s.link.JS.CreateStream(ctx, cfg); err == nil {
+			if err := s.syncMeta(cfg); err != nil {
+				return made, err
+			}
 			if cfg.Name == link.GiftStream {
 				s.Gifts.know(have.CachedInfo())
 			}
@@ -238,8 +241,28 @@ func (s *Store) openStream(ctx context.Context, cfg jetstream.StreamConfig) (mad
 			}
 		}
 	}
-	_, err = s.link.JS.UpdateStream(ctx, cfg)
+	if _, err = s.link.JS.UpdateStream(ctx, cfg); err == nil {
+		err = s.syncMeta(cfg)
+	}
 	return have.CachedInfo().Created, err
+}
+
+// syncMeta brings to disk what the embedded server says of a stream. It does so itself, except where the stream is written behind: a
+// power cut would leave a stream that can't be read.
+func (s *Store) syncMeta(cfg jetstream.StreamConfig) error {
+	if !s.link.Embedded() || cfg.Storage == jetstream.MemoryStorage {
+		return nil
+	}
+	path := s.storePath(cfg.Name)
+	names, err := filepath.Glob(filepath.Join(path, "*"))
+	for _, name := range append(names, path, filepath.Dir(path)) {
+		f, openErr := os.Open(name)
+		if openErr != nil {
+			return errors.Join(err, openErr)
+		}
+		err = errors.Join(err, f.Sync(), f.Close())
+	}
+	return err
 }
 
 // storePath is where an embedded stream lies on disk, and for other servers its name.
@@ -247,7 +270,7 @@ func (s *Store) storePath(stream string) string {
 	if !s.link.Embedded() {
 		return "the stream " + stream
 	}
-	return filepath.Join(s.cfg.DataDir, "nats", "jetstream", "$G", "streams", stream)
+	return s.link.StreamDir(stream)
 }
 
 // unread returns an error when a stream that the embedded server does not know lies on disk all the same: it was damaged, and
