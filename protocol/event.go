@@ -25,13 +25,14 @@ const (
 	EvMissed   Event = "missed"
 	EvCustom   Event = "custom"
 	EvHeld     Event = "held"
+	EvGifts    Event = "gifts"
 	EvError    Event = "error"
 	EvPong     Event = "pong"
 )
 
 // Events lists every event; those of messages are called after their kinds.
 func Events() []Event {
-	events := []Event{EvWelcome, EvAck, EvOnline, EvRoom, EvDeleted, EvRestored, EvMuted, EvRole, EvAnnounce, EvMissed, EvCustom, EvHeld, EvError, EvPong}
+	events := []Event{EvWelcome, EvAck, EvOnline, EvRoom, EvDeleted, EvRestored, EvMuted, EvRole, EvAnnounce, EvMissed, EvCustom, EvGifts, EvHeld, EvError, EvPong}
 	for _, k := range kinds {
 		if k.shape != nil {
 			events = append(events, Event(k.Name))

@@ -26,15 +26,6 @@ type Allowance struct {
 	Burst     int64   `json:"burst"`
 }
 
-// CatalogueGift is one gift of the catalogue.
-type CatalogueGift struct {
-	ID    string            `json:"id"`
-	Name  string            `json:"name"`
-	Names map[string]string `json:"names,omitempty"` // by language: en, zh
-	Price int64             `json:"price"`           // in the platform's own unit, 1 or more
-	Icon  string            `json:"icon,omitempty"`  // an emoji or a path on the platform
-}
-
 // Self is the session's own user.
 type Self struct {
 	ID    string `json:"id"`
@@ -55,20 +46,20 @@ const (
 
 // Welcome answers a hello.
 type Welcome struct {
-	ID          string               `json:"id"`
-	Session     string               `json:"session"`
-	Node        string               `json:"node"`
-	User        Self                 `json:"user"`
-	GuestToken  string               `json:"guest_token,omitempty"`
-	Room        RoomState            `json:"room"`
-	Cursor      Cursor               `json:"cursor"`
-	Recovered   Recovered            `json:"recovered"`
-	Limits      map[string]Allowance `json:"limits"`
-	Gifts       []CatalogueGift      `json:"gifts"`
-	GiftsBy     GiftAuthority        `json:"gift_authority"`
-	GiftRetryMS int64                `json:"gift_retry_ms"`
-	HeartbeatMS int64                `json:"heartbeat_ms"`
-	Time        int64                `json:"time"`
+	ID         string               `json:"id"`
+	Session    string               `json:"session"`
+	Node       string               `json:"node"`
+	User       Self                 `json:"user"`
+	GuestToken string               `json:"guest_token,omitempty"`
+	Room       RoomState            `json:"room"`
+	Cursor     Cursor               `json:"cursor"`
+	Recovered  Recovered            `json:"recovered"`
+	Limits     map[string]Allowance `json:"limits"`
+	Catalogue
+	GiftsBy     GiftAuthority `json:"gift_authority"`
+	GiftRetryMS int64         `json:"gift_retry_ms"`
+	HeartbeatMS int64         `json:"heartbeat_ms"`
+	Time        int64         `json:"time"`
 }
 
 // AppendWelcome appends the welcome event.

@@ -35,7 +35,7 @@ type Config struct {
 	Behind time.Duration
 	// Shed counts a message that was refused because the node is behind. Nil: nobody counts.
 	Shed func(protocol.Class)
-	// Gifts is the catalogue. A gift outside it is not_found.
+	// Gifts is the catalogue until [Hub.Offer] brings another. A gift outside it is not_found.
 	Gifts []protocol.CatalogueGift
 	// EventTypes are the types that custom events may have. None: there are no custom events.
 	EventTypes []string
@@ -186,12 +186,8 @@ func (c Config) Validate() error {
 			faults = append(faults, fmt.Errorf("room: EventTypes[%d]: want a valid id, have %q", i, t))
 		}
 	}
-	seen := map[string]bool{}
-	for i, g := range c.Gifts {
-		if !protocol.ValidRoom(g.ID) || seen[g.ID] || g.Price < 1 {
-			faults = append(faults, fmt.Errorf("room: Gifts[%d]: want a valid id of its own and a price of 1 or more, have %q, %d", i, g.ID, g.Price))
-		}
-		seen[g.ID] = true
+	for _, f := range protocol.CheckGifts(c.Gifts) {
+		faults = append(faults, fmt.Errorf("room: Gifts%s: want %s, have %s", f.Path, f.Allowed, f.Received))
 	}
 	return errors.Join(faults...)
 }

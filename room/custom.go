@@ -289,39 +289,20 @@ func (h *Hub) Heard(message []byte) error {
 	return nil
 }
 
-// castAll tells all rooms of one event after the other.
+// castAll tells all rooms of one event after the other, and of what can be given.
 func (h *Hub) castAll() {
 	for {
 		select {
 		case c := <-h.toCast:
-			if !h.cast(c) {
+			if !h.inTurn(func(r *Room) { r.tell(c) }) {
+				return
+			}
+		case <-h.offered:
+			if !h.tellCatalogue() {
 				return
 			}
 		case <-h.done:
 			return
 		}
 	}
-}
-
-// cast tells each room of an event, in slices of a tick each; false when the hub has ended.
-func (h *Hub) cast(c *custom) bool {
-	rooms, all := h.opened(), 0
-	for _, r := range rooms {
-		all += r.audience.Here()
-	}
-	slice, told := min(castSlice, all/castTicks+1), 0
-	for _, r := range rooms {
-		n := r.audience.Here()
-		if told > 0 && told+n > slice {
-			select {
-			case <-time.After(h.stretched(h.cfg.Audience.Tick)):
-			case <-h.done:
-				return false
-			}
-			told = 0
-		}
-		r.tell(c)
-		told += n
-	}
-	return true
 }

@@ -22,9 +22,9 @@ func (r *Room) gift(ctx context.Context, now limit.Instant, p *policy, by *Speak
 	if req.ID == "" {
 		return protocol.Refuse(req.ID, protocol.CheckID("id", req.ID))
 	}
-	kind, ok := r.hub.catalogue[req.Gift]
-	if !ok {
-		return protocol.Refuse(req.ID, &protocol.Error{Reason: protocol.ReasonNotFound, Detail: "gift: not in the catalogue"})
+	kind, err := r.hub.catalogue.Load().find(req.Gift)
+	if err != nil {
+		return protocol.Refuse(req.ID, err)
 	}
 	value := kind.Price * int64(req.Count)
 	d, err := r.pass(now, p, by, req, protocol.ClassGift, value, limit.Allow) // half a gift is none

@@ -27,7 +27,8 @@ type Hub struct {
 	global    limit.Subject // of everything on this node
 	bus       Bus
 	showing   audience.Env
-	catalogue map[string]protocol.CatalogueGift
+	catalogue atomic.Pointer[catalogue]
+	offered   chan struct{} // has one place; asks that all rooms are told of the catalogue
 	done      chan struct{} // closed when goroutines shall end
 
 	overload  overload
@@ -63,14 +64,12 @@ func New(cfg Config) (*Hub, error) {
 	cfg = cfg.withDefaults()
 	h := &Hub{
 		cfg: cfg, gate: cfg.Gate, stamps: newStamper(cfg.Gate.Now, cfg.Now), global: limit.Subject{Scope: limit.ScopeGlobal}, bus: cfg.Bus, done: make(chan struct{}), crew: crew{next: make(chan func())},
-		catalogue: make(map[string]protocol.CatalogueGift, len(cfg.Gifts)),
-		rooms:     map[string]*Room{}, users: map[string]*User{},
+		offered: make(chan struct{}, 1),
+		rooms:   map[string]*Room{}, users: map[string]*User{},
 		idleRooms: map[*Room]struct{}{}, idleUsers: map[*User]limit.Instant{},
 		queue: queue{rooms: map[string]map[string]waiting{}}, types: cfg.EventTypes, toCast: make(chan *custom, maxCasts),
 	}
-	for _, g := range cfg.Gifts {
-		h.catalogue[g.ID] = g
-	}
+	h.catalogue.Store(newCatalogue(protocol.Catalogue{Gifts: cfg.Gifts}))
 	h.showing = audience.Env{
 		Config: cfg.Audience, Clock: cfg.Gate.Now, Wall: h.stamps.at, Stretch: h.stretched, Run: h.show, Done: h.done, Metrics: cfg.Metrics.audience,
 	}

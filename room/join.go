@@ -118,14 +118,11 @@ func (r *Room) welcome(ctx context.Context, m *Member, j *JoinRequest, v audienc
 		Room:      state,
 		Cursor:    protocol.Cursor{Gift: v.Gift, Chat: v.Chat, Last: v.Last, Ledger: r.hub.bus.LedgerID()},
 		Recovered: protocol.Recovered{Gift: whole, Chat: v.Whole},
-		Limits:    map[string]protocol.Allowance{}, Gifts: cfg.Gifts, GiftsBy: cfg.GiftsBy,
+		Limits:    map[string]protocol.Allowance{}, Catalogue: r.hub.catalogue.Load().Catalogue, GiftsBy: cfg.GiftsBy,
 		GiftRetryMS: giftRetry.Milliseconds(), HeartbeatMS: cfg.Heartbeat.Milliseconds(), Time: now,
 	}
 	if w.Cursor.Chat == 0 {
 		w.Cursor.Chat = now
-	}
-	if w.Gifts == nil {
-		w.Gifts = []protocol.CatalogueGift{}
 	}
 	if cfg.Allowances != nil {
 		w.Limits = cfg.Allowances(r.id, j.Who.Role)

@@ -14,6 +14,8 @@ type event struct {
 	ID        string
 	Code      int
 	Reason    string
+	Version   uint64 `json:"gifts_version"`
+	Gifts     []protocol.CatalogueGift
 	Scope     string
 	Rule      string
 	MID       string

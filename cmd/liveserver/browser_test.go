@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os/exec"
 	"strings"
 	"sync"
@@ -214,6 +215,12 @@ func TestTwoViewers(t *testing.T) {
 	}
 	bob.until("a combo of two", `[...document.querySelectorAll("#chat li.given")].some((l) => l.textContent.includes("Ann") && l.textContent.includes("2"))`)
 	bob.until("its banner", `document.querySelectorAll("#banners li").length >= 1`)
+
+	if res := s.call(t, http.MethodPut, "/gifts", s.adminToken, `{"gifts":[{"id":"kite","name":"Kite","price":7}]}`, "If-Match", `"v1"`); res.status != 200 {
+		t.Fatal(res.body)
+	}
+	bob.until("another catalogue", `document.querySelectorAll("#gifts .present").length === 1 && document.querySelector("#gifts .name").textContent === "Kite"`)
+	bob.until("what was given is still told by its name", `[...document.querySelectorAll("#chat li.given")].some((l) => !l.textContent.includes("rose"))`)
 
 	ann.do("like", chromedp.Click("#like"))
 	bob.until("the like", `document.querySelector("#likes b").textContent === "1"`)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
@@ -94,6 +95,20 @@ func TestTwoNodesAreOneRoom(t *testing.T) {
 	}
 	for _, c := range []*client{host, guest} {
 		c.wait("all likes", func(e event) bool { return e.kind() == "like" && e.num("total") == 4 })
+	}
+	began := time.Now()
+	if res := nodes[1].call(t, http.MethodPut, "/gifts", nodes[0].adminToken, `{"gifts":[{"id":"tea","name":"Tea","price":5}]}`, "If-Match", `"v1"`); res.status != 200 {
+		t.Fatalf("catalogue: %v", res.body)
+	}
+	for _, c := range []*client{guest, host} {
+		c.wait("the new catalogue", func(e event) bool { return e.kind() == "gifts" && e.num("gifts_version") == 2 })
+	}
+	t.Logf("told of the catalogue after %v", time.Since(began))
+	if ack := guest.ask("gift", `,"gift":"rose"`); ack.str("reason") != "not_found" {
+		t.Errorf("a gift that was taken away: %v", ack)
+	}
+	if ack := host.ask("gift", `,"gift":"tea"`); ack.num("code") != 200 {
+		t.Errorf("a new gift: %v", ack)
 	}
 	if ack := host.ask("moderate", `,"action":"slow_mode","seconds":5`); ack.num("code") != 200 {
 		t.Errorf("slow mode %v", ack)

@@ -60,7 +60,11 @@ func (a *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	switch body, limits := rulesRefusal(err); {
 	case errors.As(err, &known):
 	case limits:
-		body.Msg = lang(r).Say("limits_stay", err.Error())
+		stays := "limits_stay"
+		if of := (catalogueError{}); errors.As(err, &of) {
+			stays = "catalogue_stays"
+		}
+		body.Msg = lang(r).Say(stays, err.Error())
 		a.write(w, r, reply{body.Code, body})
 		return
 	case errors.As(err, &away):

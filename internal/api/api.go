@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"liveroom/internal/admit"
+	"liveroom/internal/catalogue"
 	"liveroom/internal/journal"
 	"liveroom/internal/recent"
 	"liveroom/internal/rulebook"
@@ -51,6 +52,7 @@ type Config struct {
 	Guests     bool                                  // whether what viewers see is open to callers without a token
 	Create     func(addr netip.Addr) *protocol.Error // asked before a call makes a room by speaking in it; nil: it may
 	Book       *rulebook.Book                        // the limits in force
+	Catalogue  *catalogue.Book                       // what can be given
 	Changes    Changes                               // what is thought of them
 	Recent     func() recent.Traffic                 // what this node's limits decided lately
 	Networks   Networks                              // the buckets of addresses that sockets come from

@@ -86,7 +86,12 @@ func (a *API) enters(c caller, room string) bool {
 // decode reads one strict JSON object into v: a field that v does not have is named in the refusal, and nothing may
 // follow the object.
 func decode(w http.ResponseWriter, r *http.Request, v any) *protocol.Error {
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, protocol.MaxRequestBytes))
+	return decodeUpTo(w, r, v, protocol.MaxRequestBytes)
+}
+
+// decodeUpTo is decode of at most so many bytes.
+func decodeUpTo(w http.ResponseWriter, r *http.Request, v any, most int64) *protocol.Error {
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
 		return bodyError(err)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"liveroom/internal/catalogue"
 	"liveroom/internal/edition"
 	"liveroom/internal/preview"
 	"liveroom/internal/rulebook"
@@ -48,13 +49,21 @@ func (a *API) ruleCalls() []route {
 
 func (a *API) getRules(w http.ResponseWriter, r *http.Request, _ call) (any, error) {
 	set := a.cfg.Book.Current()
-	tag := etag(set.Version)
-	w.Header().Set("ETag", tag)
-	if noneMatch(r.Header.Get("If-None-Match"), tag) {
-		w.WriteHeader(http.StatusNotModified)
+	if unchanged(w, r, set.Version) {
 		return nil, nil
 	}
 	return set, nil
+}
+
+// unchanged names the version, and answers a caller who has it.
+func unchanged(w http.ResponseWriter, r *http.Request, version uint64) bool {
+	tag := etag(version)
+	w.Header().Set("ETag", tag)
+	has := noneMatch(r.Header.Get("If-None-Match"), tag)
+	if has {
+		w.WriteHeader(http.StatusNotModified)
+	}
+	return has
 }
 
 // etag renders a version as a strong entity tag (RFC 9110, section 8.8.3).
@@ -82,7 +91,13 @@ func ifMatch(r *http.Request) (uint64, error) {
 	case strings.HasSuffix(tag, `"`):
 		return 0, fmt.Errorf("%w: the change was made on %.40q", edition.ErrConflict, tag)
 	}
-	return 0, protocol.BadField("If-Match", `the ETag of the rules that the change was made on, such as "v7"`, tag)
+	return 0, protocol.BadField("If-Match", `the ETag of what the change was made on, such as "v7"`, tag)
+}
+
+// noIfMatch asks which version a change was made on (RFC 6585, section 3).
+func noIfMatch() protocol.Ack {
+	err := protocol.BadField("If-Match", "the ETag of what the change was made on", "")
+	return protocol.Ack{Code: http.StatusPreconditionRequired, Err: err}
 }
 
 func (a *API) putRules(w http.ResponseWriter, r *http.Request, c call) (any, error) {
@@ -91,8 +106,7 @@ func (a *API) putRules(w http.ResponseWriter, r *http.Request, c call) (any, err
 		return nil, fault
 	}
 	if r.Header.Get("If-Match") == "" {
-		err := protocol.BadField("If-Match", "the ETag of the rules that the change was made on", "")
-		return protocol.Ack{Code: http.StatusPreconditionRequired, Err: err}, nil // RFC 6585, section 3
+		return noIfMatch(), nil
 	}
 	version, err := ifMatch(r)
 	if err != nil {
@@ -184,16 +198,22 @@ type unchangedRules struct {
 	Preview       any           `json:"preview,omitempty"`
 }
 
-// rulesRefusal turns an error about a set of limits into the body that says so; ok tells whether it is one.
+// rulesRefusal turns an error about a set of limits, or a catalogue, into the body that says so; ok tells whether it is one.
 func rulesRefusal(err error) (body unchangedRules, ok bool) {
 	var (
 		faults limit.Faults
+		gifts  catalogue.Faults
 		needs  *NeedsOverride
 	)
 	body = unchangedRules{Code: http.StatusConflict, Reason: string(protocol.ReasonConflict)}
 	switch {
 	case errors.As(err, &faults):
 		body.Code, body.Reason, body.Faults = http.StatusBadRequest, string(protocol.ReasonBadRequest), faults
+	case errors.As(err, &gifts):
+		body.Code, body.Reason = http.StatusBadRequest, string(protocol.ReasonBadRequest)
+		for _, f := range gifts {
+			body.Faults = append(body.Faults, limit.Fault{Path: "gifts" + f.Path, Problem: "want " + f.Allowed + ", have " + f.Received})
+		}
 	case errors.As(err, &needs):
 		body.NeedsOverride, body.Reasons, body.Preview = true, needs.Reasons, needs.Report
 	case errors.Is(err, rulebook.ErrNeedsOverride):
@@ -224,33 +244,37 @@ func (a *API) listVersions(w http.ResponseWriter, r *http.Request, _ call) (any,
 }
 
 func (a *API) rollback(w http.ResponseWriter, r *http.Request, c call) (any, error) {
-	var b struct {
-		Version uint64 `json:"version"`
-		Note    string `json:"note"`
-	}
-	if err := decode(w, r, &b); err != nil {
+	to, on, note, err := readRollback(w, r)
+	if err != nil {
 		return nil, err
 	}
-	if b.Version == 0 {
-		return nil, protocol.BadField("version", "a version of the history", "")
-	}
-	if err := checkNote(b.Note); err != nil {
-		return nil, err
-	}
-	on := uint64(0) // whatever is in force
-	if r.Header.Get("If-Match") != "" {
-		version, err := ifMatch(r)
-		if err != nil {
-			return nil, err
-		}
-		on = version
-	}
-	set, failed := a.cfg.Book.Rollback(r.Context(), b.Version, on, c.User, b.Note)
+	set, failed := a.cfg.Book.Rollback(r.Context(), to, on, c.User, note)
 	if failed != nil {
 		return nil, storeError{failed}
 	}
 	w.Header().Set("ETag", etag(set.Version))
 	return set, nil
+}
+
+// readRollback reads which version is to come back, and on top of which one; 0: whatever is in force.
+func readRollback(w http.ResponseWriter, r *http.Request) (to, on uint64, note string, err error) {
+	var b struct {
+		Version uint64 `json:"version"`
+		Note    string `json:"note"`
+	}
+	if err := decode(w, r, &b); err != nil {
+		return 0, 0, "", err
+	}
+	if b.Version == 0 {
+		return 0, 0, "", protocol.BadField("version", "a version of the history", "")
+	}
+	if err := checkNote(b.Note); err != nil {
+		return 0, 0, "", err
+	}
+	if r.Header.Get("If-Match") != "" {
+		on, err = ifMatch(r)
+	}
+	return b.Version, on, b.Note, err
 }
 
 func (a *API) previewRules(w http.ResponseWriter, r *http.Request, _ call) (any, error) {

@@ -180,7 +180,7 @@ func TestFaultsNamePathAllowedReceived(t *testing.T) {
 		{name: "a redis ca without tls", args: []string{"-redis", "redis://r", "-redis-ca", "ca.pem"}, want: []string{"redis_ca: allowed is nothing, unless redis begins with rediss; received a file"}},
 		{name: "short secret is not shown", args: []string{"-auth-secret", "hunter2"}, want: []string{"auth.secret: allowed is 16 bytes or more, better 32; received 7 bytes"}},
 		{name: "half a certificate", args: []string{"-tls-cert", "c.pem"}, want: []string{"tls.key: allowed is a file, since tls.cert is set"}},
-		{name: "gift", file: "gifts: [{id: a b, name: x, price: 0}]\n", want: []string{"gifts.catalogue[0].id", "gifts.catalogue[0].price: allowed is a whole number from 1; received 0"}},
+		{name: "gift", file: "gifts: [{id: a b, name: x, price: 0}]\n", want: []string{"gifts.catalogue[0].id", "gifts.catalogue[0].price: allowed is a whole number from 1 to 100000000000; received 0"}},
 		{name: "unknown field of a gift", file: "gifts: [{id: a, name: x, prize: 1}]\n", want: []string{"gifts.catalogue: allowed is a list of gifts"}},
 		{name: "who pays", args: []string{"-gifts-authority", "nobody"}, want: []string{`gifts.authority: allowed is one of backend, hook, open; received "nobody" (by -gifts-authority)`}},
 		{name: "a hook without an address", args: []string{"-gifts-authority", "hook"}, want: []string{"hooks.gift.url: allowed is a URL, since gifts.authority is hook; received nothing"}},

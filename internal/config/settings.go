@@ -282,7 +282,7 @@ func Settings() []Setting {
 		{Key: "gifts.authority", Unit: "backend, hook or open", Default: GiftsByBackend, into: func(c *Config) any { return &c.Gifts.Authority }, check: oneOf(GiftsByBackend, GiftsByHook, GiftsOpen),
 			Doc: "Who pays for gifts. backend: they come by the HTTP API with a service token, and a socket's is refused. hook: a user's socket may send them, and hooks.gift is asked first. open: anybody's may, guests too, and nothing is charged: for a demonstration."},
 		{Key: "gifts.catalogue", Unit: "list of gifts", Default: defaultGifts, into: func(c *Config) any { return &c.Gifts.Catalogue },
-			Doc: "The catalogue: id, name, names.en, names.zh, price, icon. A gift outside it is not_found. Its former name, gifts, counts too."},
+			Doc: "The catalogue: id, name, names.en, names.zh, price, icon. In force until somebody changes it by PUT /api/v1/gifts; then it counts no more. Its former name, gifts, counts too."},
 		{Key: "hooks.secrets", Unit: "list of secrets", Default: "", into: func(c *Config) any { return &c.Hooks.Secrets }, Secret: true,
 			Doc: "What calls of the platform are signed by (Standard Webhooks), each whsec_ and the base64 of 24 to 64 random bytes. Several while they are changed: each call is signed by all."},
 		{Key: "hooks.plain_http", Unit: "never, loopback or private", Default: hook.PlainLoopback, into: func(c *Config) any { return &c.Hooks.Plain }, check: oneOf(hook.PlainNever, hook.PlainLoopback, hook.PlainPrivate),

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"liveroom/internal/hook"
-	"liveroom/internal/words"
 	"liveroom/protocol"
 )
 
@@ -256,32 +255,8 @@ func (v *validator) hooks(h Hooks, authority string) {
 }
 
 func (v *validator) gifts(c Gifts) {
-	seen := map[string]bool{}
-	for i, g := range c.Catalogue {
-		at := fmt.Sprintf("gifts.catalogue[%d].", i)
-		if !protocol.ValidRoom(g.ID) {
-			v.add(at+"id", "1 to 64 of A-Z a-z 0-9 _ -", quote(g.ID))
-		}
-		if seen[g.ID] {
-			v.add(at+"id", "an id once", quote(g.ID)+" again")
-		}
-		seen[g.ID] = true
-		if g.Price < 1 {
-			v.add(at+"price", "a whole number from 1", strconv.FormatInt(g.Price, 10))
-		}
-		v.giftName(at+"name", g.Name, 1)
-		for lang, name := range g.Names {
-			if !slices.Contains(words.Languages(), lang) {
-				v.add(at+"names", strings.Join(words.Languages(), ", "), quote(lang))
-			}
-			v.giftName(at+"names."+lang, name, 0)
-		}
-	}
-}
-
-func (v *validator) giftName(at, name string, least int) {
-	if n := protocol.CountGraphemes(name); n < least || n > protocol.MaxNameGraphemes {
-		v.add(at, fmt.Sprintf("1 to %d characters", protocol.MaxNameGraphemes), quote(name))
+	for _, f := range protocol.CheckGifts(c.Catalogue) {
+		v.add("gifts.catalogue"+f.Path, f.Allowed, f.Received)
 	}
 }
 

@@ -7,12 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"liveroom/fanout/store"
+	"liveroom/internal/catalogue"
 	"liveroom/internal/config"
+	"liveroom/internal/edition"
 	"liveroom/internal/hook"
 	"liveroom/internal/payment"
 	"liveroom/protocol"
@@ -43,6 +46,21 @@ func (n *Node) openTill(ctx context.Context, reg prometheus.Registerer) error {
 	n.runs("settling gifts", n.till.Run)
 	n.runs("watching the gift hook", n.giftHook.Watch)
 	return nil
+}
+
+// keptCatalogue is the copy of the last good catalogue, in the data directory.
+const keptCatalogue = "gifts.json"
+
+// openCatalogue puts the gifts in force that the store has, or the configuration's until somebody has published others.
+func (n *Node) openCatalogue(ctx context.Context, reg prometheus.Registerer) (err error) {
+	n.catalogue, err = catalogue.Open(ctx, edition.Config[catalogue.Edition]{
+		Store: editions{n.fabric.Store.Catalogue}, Keep: filepath.Join(n.cfg.DataDir, keptCatalogue), Node: n.cfg.NodeID, Log: n.log,
+		Metrics: edition.NewMetrics(reg, "catalogue"),
+	}, n.cfg.Gifts.Catalogue, n.hub.Offer)
+	if err == nil {
+		n.closers.add("close the catalogue", 0, func(context.Context) error { n.catalogue.Close(); return nil })
+	}
+	return err
 }
 
 // sells is the till as rooms know it.

@@ -14,6 +14,7 @@ import (
 	"liveroom/fanout"
 	"liveroom/fanout/store"
 	"liveroom/internal/admit"
+	"liveroom/internal/catalogue"
 	"liveroom/internal/config"
 	"liveroom/internal/hook"
 	"liveroom/internal/payment"
@@ -48,6 +49,7 @@ type Node struct {
 	giftHook                          *hook.Endpoint // nil: there is none
 	till                              *payment.Till  // nil: there is no giftHook
 	hub                               *room.Hub
+	catalogue                         *catalogue.Book
 	acceptor                          *conn.Acceptor
 	health                            *health
 
@@ -201,6 +203,9 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, rules *limit.Rul
 		return err
 	}
 	n.closers.add("end following what is held", 0, func(context.Context) error { unheld(); return nil })
+	if err := n.openCatalogue(ctx, reg); err != nil {
+		return err
+	}
 	n.fabric.Presence.Announce(n.audiences)
 	return n.fabric.Questions.Answer(verbCast, n.hear)
 }

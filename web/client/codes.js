@@ -13,7 +13,7 @@ export const OPS = ["hello", "refresh", "ping", "moderate"].concat(KINDS);
 
 /** What a server may send besides. */
 export const EVENTS = [
-  "welcome", "ack", "online", "room", "deleted", "restored", "muted", "role", "announce", "missed", "custom", "held", "error", "pong",
+  "welcome", "ack", "online", "room", "deleted", "restored", "muted", "role", "announce", "missed", "custom", "gifts", "held", "error", "pong",
 ].concat(KINDS);
 
 export const MODES = ["scroll", "top", "bottom"];

@@ -138,6 +138,7 @@ class Desk {
     on("event", (event) => {
       if (event.ev === "danmaku") this.#messages.danmaku(event);
       if (event.ev === "deleted") this.#messages.remove(event.mid);
+      if (event.ev === "gifts") this.#gifts = event.gifts;
       if (event.ev === "gift") {
         const gift = this.#gifts.find((g) => g.id === event.gift) ?? { id: event.gift, name: event.gift };
         this.#messages.note({ kind: "gift", user: event.user, gift, count: event.count });

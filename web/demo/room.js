@@ -110,6 +110,7 @@ class RoomPage {
     },
     muted: ({ seconds }) => this.#muted(seconds),
     announce: ({ text }) => this.#messages.note({ kind: "announce", text }),
+    gifts: (event) => this.#tray.take(event),
     custom: ({ type, data }) => this.#messages.note({ kind: "custom", type, data }),
     missed: ({ danmaku }) => this.#notice("room.missed", { values: { n: danmaku } }),
     error: (event) => this.#refused(event),

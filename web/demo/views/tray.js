@@ -12,6 +12,7 @@ export class Tray {
   #language;
   #onGive;
   #gifts = [];
+  #known = new Map(); // also those that were taken away: the chat still tells of them
   #count = 1;
   #off = false;
   #by = "";
@@ -25,11 +26,12 @@ export class Tray {
     this.#setUpSheet(signal);
   }
 
-  /** Takes the catalogue and who pays, as a welcome names them. */
-  take({ gifts = [], gift_authority: by = "" }) {
+  /** Takes the catalogue and who pays, as a welcome names them; an event tells of the former alone. */
+  take({ gifts = [], gift_authority: by = this.#by }) {
     if (by === this.#by && JSON.stringify(gifts) === JSON.stringify(this.#gifts)) return;
     this.#gifts = gifts;
     this.#by = by;
+    for (const gift of gifts) this.#known.set(gift.id, gift);
     this.#draw();
   }
 
@@ -41,23 +43,26 @@ export class Tray {
 
   get #shut() { return this.#off || this.#by === "backend"; }
 
-  /** The catalogue's entry, or one that only has its id. */
+  /** The catalogue's entry, the last one that it had, or one that only has its id. */
   find(id) {
-    return this.#gifts.find((g) => g.id === id) ?? { id, name: id, price: 0 };
+    return this.#known.get(id) ?? { id, name: id, price: 0 };
   }
 
   #draw() {
+    const at = document.activeElement?.dataset.gift;
     $("gifts").replaceChildren(...this.#gifts.map((gift) => {
       const item = make("li");
       const button = make("button", "present");
       const name = giftName(gift, this.#language);
       button.type = "button";
+      button.dataset.gift = gift.id;
       button.disabled = this.#shut;
       button.append(dressGift(gift), make("span", "only-read", this.#language.text("gift.give")), make("span", "name", name), make("span", "price number", this.#language.number(gift.price)));
       button.addEventListener("click", () => this.#onGive(gift, this.#count));
       item.append(button);
       return item;
     }));
+    if (at) $("gifts").querySelector(`[data-gift="${at}"]`)?.focus({ preventScroll: true });
     const note = NOTES[this.#by];
     $("tray-note").hidden = !note;
     $("tray-note").textContent = note ? this.#language.text(note) : "";
