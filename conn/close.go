@@ -1,12 +1,14 @@
 package conn
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"liveroom/conn/frame"
@@ -185,14 +187,16 @@ func (s *Session) abort() {
 	_ = nc.Close()
 }
 
-// Shutdown sends every client away with 1001 and a time to come back, the closes spread evenly and in random order over
-// the window, so that they do not come back at one instant. New sockets are turned away meanwhile. It returns after the
+// Shutdown sends every client away with 1001 and a time to come back, the closes spread evenly over the window, so that they do
+// not come back at one instant: who was silent for the longest time goes first, in random order among those who never said
+// anything, and who is in a conversation last. New sockets are turned away meanwhile. It returns after the
 // last goroutine has ended; when ctx ends before that, the sockets that are left are cut, and ctx's error is returned. A
 // seat that does not return from Receive keeps Shutdown waiting. The acceptor can't be used afterwards.
 func (a *Acceptor) Shutdown(ctx context.Context, window time.Duration) error {
 	a.draining.Store(true)
 	sessions := a.wheel.all()
 	rand.Shuffle(len(sessions), func(i, j int) { sessions[i], sessions[j] = sessions[j], sessions[i] })
+	slices.SortStableFunc(sessions, func(s, t *Session) int { return cmp.Compare(s.pulse.said.Load(), t.pulse.said.Load()) })
 	a.closeSpread(ctx, sessions, window)
 
 	a.mu.Lock()

@@ -223,6 +223,47 @@ func TestShutdownSpreadsCloses(t *testing.T) {
 	})
 }
 
+// Who is in a conversation leaves last, and who never said anything first.
+func TestShutdownSendsTheIdleAwayFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := startBubble(t, Config{}, newLobby())
+		const clients = 20
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		var order []int
+		for i := range clients {
+			c, _ := b.join(t)
+			if said := i % 4; said > 0 { // the rest stay silent; a ping says nothing
+				time.Sleep(time.Second)
+				c.write(t, masked(opText, []byte(`{"op":"danmaku","id":"1","text":"hi"}`)))
+				synctest.Wait()
+			} else {
+				c.write(t, masked(opText, []byte(`{"op":"ping","id":"1"}`)))
+				c.readFrame(t)
+			}
+			wg.Go(func() {
+				for f := c.readFrame(t); f.op != opClose; f = c.readFrame(t) { // answers
+				}
+				mu.Lock()
+				order = append(order, i)
+				mu.Unlock()
+				c.Close()
+			})
+		}
+		if err := b.Shutdown(context.Background(), 5*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		wg.Wait()
+		for i, who := range order {
+			if silent := who%4 == 0; silent != (i < clients/4) || i > clients/4 && who < order[i-1] {
+				t.Fatalf("they left in the order %v", order)
+			}
+		}
+		b.srv.Close()
+		b.serve.Wait()
+	})
+}
+
 // When the time is over, what is left is cut.
 func TestShutdownEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -142,6 +142,7 @@ func (w *wheel) unlinkLocked(s *Session) {
 type pulse struct {
 	born  time.Duration // fixed after construction
 	seen  atomic.Int64  // when the last whole frame came
+	said  atomic.Int64  // when the last one for the seat came; 0: none
 	begun atomic.Int64  // when the message was first waited for whose rest is to come; 0: there is none
 
 	pinged time.Duration // when the last ping was sent, none or armed; owned by the sweeper

@@ -258,6 +258,7 @@ func (s *Session) handle(c *scratch, refusal *protocol.Refusal) {
 	case c.req.Op == protocol.OpHello:
 		s.refuse(c.req.ID, &protocol.Error{Reason: protocol.ReasonBadRequest, Detail: "op: hello comes once, as the first frame"})
 	default:
+		s.pulse.said.Store(s.pulse.seen.Load())
 		s.reader.seat.Receive(&c.req)
 	}
 }

@@ -98,14 +98,14 @@ func checkEnvironment(t *testing.T, where string, env map[string]any) config.Con
 	return c
 }
 
-// afterDrain is what a node may take beyond drain_timeout: 5 s for the last answers, then up to ten each for requests, likes, quotas
+// afterDrain is what a node may take beyond drain_delay and drain_timeout: 5 s for the last answers, then up to ten each for requests, likes, quotas
 // and the store (docs/runbook.md, "A stop that takes too long").
 const afterDrain = 45 * time.Second
 
 // checkGrace compares how long a node may take to stop with how long it is given.
 func checkGrace(t *testing.T, where string, given, before time.Duration, c config.Config) {
 	t.Helper()
-	if need := before + c.DrainTimeout + afterDrain; given < need {
+	if need := before + c.DrainDelay + c.DrainTimeout + afterDrain; given < need {
 		t.Errorf("%s: killed after %v, and may need %v", where, given, need)
 	}
 }

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// TestDrain is CASES 4: on SIGTERM each of 50 clients sees 1001 with a time to come back, none sees 1006, the node is
-// not ready meanwhile, and the process ends with 0.
+// TestDrain is CASES 4: on SIGTERM the node is not ready at once, and serves as before for drain_delay; then each of 50 clients sees
+// 1001 with a time to come back, none sees 1006, a page is still served, and the process ends with 0.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	const clients = 50
-	p := startProcess(t, t.TempDir(), "-drain-timeout", "1s")
+	p := startProcess(t, t.TempDir(), "-drain-delay", "2s", "-drain-timeout", "1s")
 	var all []*client
 	for range clients {
 		all = append(all, join(t, p.url, "demo", ""))
@@ -34,6 +34,11 @@ func TestDrain(t *testing.T) {
 		res.Body.Close()
 		return res.StatusCode == http.StatusServiceUnavailable
 	})
+	if late := join(t, p.url, "demo", ""); late.ask("danmaku", `,"text":"hi"`).num("code") != 200 {
+		t.Error("who comes before balancers have noticed is refused")
+	} else {
+		all = append(all, late)
+	}
 	var mu sync.Mutex
 	times := map[int64]int{}
 	var wg sync.WaitGroup
@@ -42,6 +47,11 @@ func TestDrain(t *testing.T) {
 			code, reason := c.closed()
 			mu.Lock()
 			defer mu.Unlock()
+			if len(times) == 0 {
+				if res := request(t, http.MethodGet, p.url+"/", "", ""); res.status != http.StatusOK {
+					t.Errorf("a page while sockets leave: %v", res)
+				}
+			}
 			if code != 1001 || reason.num("reconnect_in_ms") < 1 {
 				t.Errorf("closed with %d %v", code, reason)
 			}

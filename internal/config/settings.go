@@ -69,6 +69,7 @@ type Config struct {
 	Limits         Limits
 	Sessions       Sessions
 	Compression    string
+	DrainDelay     time.Duration
 	DrainTimeout   time.Duration
 	PrintTokens    string
 	Log            Log
@@ -329,6 +330,8 @@ func Settings() []Setting {
 			Doc: "How long a viewer may accept no byte before it is cut off as slow."},
 		{Key: "compression", Unit: "off, auto or on", Default: CompressionAuto, into: func(c *Config) any { return &c.Compression }, check: oneOf(CompressionOff, CompressionAuto, CompressionOn),
 			Doc: "permessage-deflate, one deflated frame for all viewers of a room. auto: where 16 viewers or more take it; a busy room then gathers up to 100ms for a frame. on: the same from the first viewer."},
+		{Key: "drain_delay", Unit: "duration", Default: "0s", into: func(c *Config) any { return &c.DrainDelay }, check: between(0, 10*time.Minute),
+			Doc: "How long after SIGTERM this node serves as before while /readyz already says 503: what balancers need to notice."},
 		{Key: "drain_timeout", Unit: "duration", Default: "10s", into: func(c *Config) any { return &c.DrainTimeout }, check: between(0, 10*time.Minute),
 			Doc: "Over how long sockets are sent away after SIGTERM."},
 		{Key: "print_tokens", Unit: "auto, always or never", Default: PrintAuto, into: func(c *Config) any { return &c.PrintTokens }, check: oneOf(PrintAuto, PrintAlways, PrintNever),

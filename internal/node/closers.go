@@ -82,11 +82,18 @@ func (n *Node) every(what string, period time.Duration, f func(context.Context))
 }
 
 // Run returns once the node is down: after ctx ended, a server ended by itself, or this node may not run beside another. It
-// takes it down so that nobody loses anything: not ready any more, no new connections, every client sent away with a time to
-// come back, likes stored, the store closed. The admin listener goes last, so that this can be watched. The end of hurry cuts
+// takes it down so that nobody loses anything: not ready any more, and after the delay, in which balancers find that out, every
+// client sent away with a time to come back, while pages and API are served; then no new connections, likes stored, the store closed. The admin listener goes last, so that this can be watched. The end of hurry cuts
 // short what only is polite: clients are cut off.
 func (n *Node) Run(ctx, hurry context.Context) error {
 	failed := n.wait(ctx)
+	n.health.draining.Store(true)
+	if failed == nil && n.cfg.DrainDelay > 0 {
+		select {
+		case <-time.After(n.cfg.DrainDelay):
+		case <-hurry.Done():
+		}
+	}
 	err := n.closers.run(hurry)
 	n.log.Info("stopped", "err", err)
 	if failed != nil {
@@ -99,7 +106,7 @@ func (n *Node) Run(ctx, hurry context.Context) error {
 func (n *Node) wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
-		n.log.Info("draining", "over", n.cfg.DrainTimeout.String())
+		n.log.Info("draining", "over", n.cfg.DrainTimeout.String(), "after", n.cfg.DrainDelay.String())
 		return nil
 	case <-n.fabric.Presence.Ended():
 		return n.fabric.Presence.Conflict() // drained all the same: its viewers find another node
@@ -108,16 +115,14 @@ func (n *Node) wait(ctx context.Context) error {
 	}
 }
 
-// leave makes this node unready and sends everybody away over the drain window. Requests end at the same time, for one that is
-// slow must keep nobody waiting for the word to leave.
+// leave sends everybody away over the drain window, and then ends requests: whoever comes meanwhile gets pages and answers, and a
+// socket the time to come back. A connection is good for one request from here on, so that the next goes to another node.
 func (n *Node) leave(ctx context.Context) error {
-	n.health.draining.Store(true)
-	var requests sync.WaitGroup
-	requests.Go(func() { n.endRequests(ctx) })
+	n.viewers.SetKeepAlivesEnabled(false)
 	sent, cancel := context.WithTimeout(ctx, n.cfg.DrainTimeout+partTimeout)
 	defer cancel()
 	err := n.acceptor.Shutdown(sent, n.cfg.DrainTimeout)
-	requests.Wait()
+	n.endRequests(ctx)
 	return err
 }
 

@@ -53,7 +53,7 @@ func (n *Node) openDoors(reg *prometheus.Registry) error {
 	if err != nil {
 		return err
 	}
-	n.closers.add("send clients away", max(n.cfg.DrainTimeout+partTimeout, closeTimeout), n.leave)
+	n.closers.add("send clients away", n.cfg.DrainTimeout+partTimeout+closeTimeout, n.leave)
 	var nodes api.Nodes
 	if !n.cfg.Embedded() {
 		nodes = n.askNodes
