@@ -6,7 +6,7 @@ FLAGS    ?=
 FUZZTIME ?= 10s
 
 .DEFAULT_GOAL := build
-.PHONY: build run demo cluster load test check static gotest jstest bench model release chaos wallet fuzz chromium promtool redis proxies systemd node clean
+.PHONY: build run demo cluster load rolling test check static gotest jstest bench model release chaos wallet fuzz chromium promtool redis proxies systemd node clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/liveserver ./cmd/liveserver
@@ -29,6 +29,12 @@ demo: build
 load: redis build
 	$(GO) build -trimpath -o bin/loadtest ./loadtest
 	@exec ./bin/loadtest pulse -spawn 3 -server bin/liveserver -report bin/report $(FLAGS)
+
+# All nodes of such a cluster restarted one after the other under 10,000 viewers who come back, and what each of them missed. An
+# upgrade: make rolling FLAGS='-before /path/to/the/old/liveserver'
+rolling: redis build
+	$(GO) build -trimpath -o bin/loadtest ./loadtest
+	@exec ./bin/loadtest rolling -server bin/liveserver $(FLAGS)
 
 test: chromium promtool redis proxies systemd node static jstest gotest
 

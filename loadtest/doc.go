@@ -20,5 +20,6 @@
 // plan, carried out), fill.go (the result's figures); the scenarios fanout.go (pulse and soak too), frames.go, joins.go (and
 // tail), footprint.go (ramp, churn), neighbours.go (slow, fair), quota.go, teams.go (who speaks on which node),
 // quotafigures.go, bound.go (the exact bucket); bare.go (the loops that no server is faster than), spawn.go and rules.go
-// (nodes that are started), sampler.go, admin.go and redis.go (what a server says of itself); table.go, cluster.go (commands).
+// (nodes that are started), sampler.go, admin.go and redis.go (what a server says of itself); table.go, cluster.go, rolling.go and
+// returning.go (its viewers), which are commands.
 package main

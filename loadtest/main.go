@@ -47,6 +47,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch args[0] {
 	case "cluster":
 		return cluster(ctx, args[1:], stdout, stderr)
+	case "rolling":
+		return rolling(ctx, args[1:], stdout, stderr)
 	case "table":
 		return printTable(ctx, args[1:], stdout, stderr)
 	}

@@ -73,7 +73,7 @@ func help(w io.Writer) {
 	for _, s := range scenarios() {
 		fmt.Fprintf(w, "  %-7s %s\n", s.name, s.about)
 	}
-	fmt.Fprintf(w, "\n  %-7s %s\n  %-7s %s\n", "table", tableAbout, "cluster", clusterAbout)
+	fmt.Fprintf(w, "\n  %-7s %s\n  %-7s %s\n  %-7s %s\n", "table", tableAbout, "cluster", clusterAbout, "rolling", rollingAbout)
 	fmt.Fprint(w, "\nExit: 0 done, 1 an objective (-slo) or a bound was missed or the run failed, 2 wrong arguments.\n\nFigures for -slo NAME=BOUND:\n")
 	for _, q := range report.Quantities() {
 		relation := "at most "
