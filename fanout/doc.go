@@ -36,6 +36,7 @@
 //	lr.room.<room>.seen       how far somebody has seen the room: gift sequence, settings revision, like total
 //	lr.gift.<room>            what the ledger stores (stream liveroom_gifts)
 //	lr.consumer.<name>        where a reader of what was admitted is (stream liveroom_consumers)
+//	lr.letter.<webhook>.<id>  an event that a webhook did not take (stream liveroom_letters)
 //	lr.intent.<key>           a gift that is being paid for (stream liveroom_intents); lr.gift.==end=<attempt> ends its attempt
 //	lr.likes.<room>           what the like counters store (stream liveroom_likes)
 //	lr.likelog                totals that were shown to somebody (stream liveroom_likelog, embedded server only)

@@ -15,7 +15,7 @@ import (
 // server, or recorded by the rules.
 func TestOperatorsQueriesHaveSeries(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, "")
+	s := startServer(t, "", "-hooks-secrets", walletSecret, "-webhooks", "[{name: books, url: 'http://127.0.0.1:1/'}]")
 	res, err := http.Get(s.admin + "/metrics")
 	if err != nil {
 		t.Fatal(err)

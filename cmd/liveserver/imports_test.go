@@ -41,6 +41,7 @@ var edges = map[string]struct {
 
 	"liveroom/internal/backup":   {nil, "what is in a stream is the store's"},
 	"liveroom/internal/journal":  {nil, "logs are merged and gaps told without knowing what is in them or where they lie"},
+	"liveroom/internal/webhook":  {[]string{"liveroom/internal/journal", "liveroom/internal/hook"}, "what is delivered is the journal's, and how is the hook's: neither knows rooms or NATS"},
 	"liveroom/internal/hook":     {nil, "how a platform is asked knows nothing of what it is asked"},
 	"liveroom/internal/hooktest": {nil, "what stands for the platform in tests shares nothing with what it tests"},
 	"liveroom/internal/payment":  {[]string{"liveroom/protocol", "liveroom/room", "liveroom/internal/hook"}, "who pays is settled between a room and a platform: the ledger is handed to it as an interface"},

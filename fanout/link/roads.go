@@ -66,6 +66,7 @@ const (
 	RoadSaid
 	RoadConsumer
 	RoadHeld
+	RoadLetter
 	RoadRooms
 )
 
@@ -107,6 +108,7 @@ func newRoads(l *Link) *roads {
 		RoadSaid:      stored(SaidPrefix),
 		RoadConsumer:  stored(ConsumerPrefix),
 		RoadHeld:      {op: opPublish, class: HeldPrefix + "*.*", try: HeldPrefix + own + ".try", proof: byAnswer},
+		RoadLetter:    {op: opPublish, class: LetterPrefix + "*.*", try: LetterPrefix + own + ".try", proof: byAnswer},
 		RoadRooms:     hears(roomPrefix+"*.>", roomPrefix+own+".>"),
 	}}
 	a.all = append(a.all, live(KindLikes), live(KindSeen), stored(LikesPrefix), stored(BucketPrefix(NodesBucket)), stored(BucketPrefix(ClusterBucket)),

@@ -40,7 +40,8 @@ type Tokens interface {
 type Config struct {
 	Hub        *room.Hub
 	Ledger     Ledger
-	Consumers  journal.Consumers // and whoever has no name
+	Consumers  journal.Consumers             // and whoever has no name
+	Webhook    func(consumer string) Webhook // of those that this node is configured for; nil: none
 	Audit      Audit
 	Held       Held
 	Revoker    Revoker
@@ -70,8 +71,9 @@ type API struct {
 	cfg     Config                   // fixed after construction
 	seconds *prometheus.HistogramVec // fixed after construction; by route and class of code
 	listing listing
-	keys    *limit.Table[string] // by the token's user
-	readers chan struct{}        // a place for each who waits for events
+	keys    *limit.Table[string]        // by the token's user
+	readers chan struct{}               // a place for each who waits for events
+	reading map[string]prometheus.Gauge // of these, by how; fixed after construction
 }
 
 // maxCallers bounds the tokens' users that are remembered at a time; each is forgotten once its buckets are full again.
@@ -85,11 +87,15 @@ func New(c Config) *API {
 	if c.Create == nil {
 		c.Create = func(netip.Addr) *protocol.Error { return nil }
 	}
+	if c.Webhook == nil {
+		c.Webhook = func(string) Webhook { return nil }
+	}
 	if c.Ending == nil {
 		c.Ending = context.Background()
 	}
 	a := &API{cfg: c, readers: make(chan struct{}, maxReaders), listing: listing{turn: make(chan struct{}, 1)}, keys: limit.NewTable[string](limit.ScopeKey, maxCallers)}
 	a.seconds = a.measure(c.Metrics)
+	a.reading = waiting(c.Metrics)
 	return a
 }
 

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"liveroom/internal/journal"
+	"liveroom/internal/webhook"
 	"liveroom/protocol"
 )
 
@@ -22,6 +24,9 @@ func (a *API) consumerCalls() []route {
 		{http.MethodPut, "/consumers/{name}", hears, a.putConsumer},
 		{http.MethodDelete, "/consumers/{name}", hears, a.deleteConsumer},
 		{http.MethodPost, "/consumers/{name}/ack", hears, a.ackConsumer},
+		{http.MethodGet, "/consumers/{name}/dead", hears, a.listDead},
+		{http.MethodPost, "/consumers/{name}/dead", hears, a.sendDead},
+		{http.MethodDelete, "/consumers/{name}/dead/{seq}", hears, a.dropDead},
 	}
 }
 
@@ -151,11 +156,15 @@ func (a *API) putConsumer(w http.ResponseWriter, r *http.Request, c call) (any, 
 		if one.Owned && (b.Rooms != nil || b.Kinds != nil) {
 			return protocol.BadField("rooms, kinds", "nothing: those of a webhook are the configuration's", "some")
 		}
+		to := one.Filter()
 		if isNew || b.Rooms != nil {
-			one.Rooms = rooms
+			to.Rooms = rooms
 		}
 		if isNew || b.Kinds != nil {
-			one.Kinds = kinds
+			to.Kinds = kinds
+		}
+		if err := a.cfg.Consumers.Refit(r.Context(), one, to); err != nil {
+			return err
 		}
 		if b.Paused != nil {
 			one.Paused = *b.Paused
@@ -204,6 +213,9 @@ func (a *API) replay(ctx context.Context, one *journal.Consumer, b consumerBody,
 
 func (a *API) deleteConsumer(_ http.ResponseWriter, r *http.Request, c call) (any, error) {
 	got, err := a.consumer(r.Context(), r.PathValue("name"), c)
+	if err == nil && a.cfg.Webhook(got.Name) != nil {
+		err = &protocol.Error{Reason: protocol.ReasonConflict, Detail: "a webhook of the configuration: take it away there first"}
+	}
 	if err == nil {
 		err = a.cfg.Consumers.Drop(r.Context(), got)
 	}
@@ -250,4 +262,95 @@ func (a *API) ackConsumer(w http.ResponseWriter, r *http.Request, c call) (any, 
 		Name   string `json:"name"`
 		Cursor string `json:"cursor"`
 	}{got.Name, got.At.String()}, nil
+}
+
+// Webhook is what became of events that were delivered.
+type Webhook interface {
+	// Dead returns at most limit dead letters with Seq above after, in order.
+	Dead(ctx context.Context, after uint64, limit int) ([]webhook.Letter, error)
+	// SendAgain delivers those of the numbers, or without any the oldest, and returns how many were taken, and why the next was not.
+	SendAgain(ctx context.Context, seqs []uint64) (sent int, why string, err error)
+	// Discard takes one away; false: there is none of that number.
+	Discard(ctx context.Context, seq uint64) (bool, error)
+}
+
+// webhook returns the one that a call is about.
+func (a *API) webhook(r *http.Request, c call) (Webhook, error) {
+	if _, err := a.consumer(r.Context(), r.PathValue("name"), c); err != nil {
+		return nil, err
+	}
+	if w := a.cfg.Webhook(r.PathValue("name")); w != nil {
+		return w, nil
+	}
+	return nil, &protocol.Error{Reason: protocol.ReasonNotFound, Detail: "consumer: it is no webhook of this node's configuration"}
+}
+
+func (a *API) listDead(_ http.ResponseWriter, r *http.Request, c call) (any, error) {
+	w, err := a.webhook(r, c)
+	if err != nil {
+		return nil, err
+	}
+	after, fault := number(r, "after", 0, 1<<63, 0)
+	if fault != nil {
+		return nil, fault
+	}
+	most, fault := number(r, "limit", 1, maxListed, defaultListed)
+	if fault != nil {
+		return nil, fault
+	}
+	dead, err := w.Dead(r.Context(), after, int(most))
+	if err != nil {
+		return nil, readerError(err)
+	}
+	return struct {
+		Dead []webhook.Letter `json:"dead"`
+	}{append([]webhook.Letter{}, dead...)}, nil
+}
+
+// sendWithin bounds what one call has delivered again.
+const sendWithin = 20 * time.Second
+
+func (a *API) sendDead(w http.ResponseWriter, r *http.Request, c call) (any, error) {
+	var b struct {
+		Seqs []uint64 `json:"seqs"`
+	}
+	if err := decode(w, r, &b); err != nil {
+		return nil, err
+	}
+	if len(b.Seqs) > webhook.MostAgain || slices.Contains(b.Seqs, 0) {
+		return nil, protocol.BadField("seqs", fmt.Sprintf("at most %d numbers from 1", webhook.MostAgain), fmt.Sprint(len(b.Seqs)))
+	}
+	to, err := a.webhook(r, c)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), sendWithin)
+	defer cancel()
+	sent, why, err := to.SendAgain(ctx, b.Seqs)
+	if err != nil {
+		return nil, readerError(err)
+	}
+	return struct {
+		Sent int    `json:"sent"`
+		Why  string `json:"why,omitempty"`
+	}{sent, why}, nil
+}
+
+func (a *API) dropDead(_ http.ResponseWriter, r *http.Request, c call) (any, error) {
+	w, err := a.webhook(r, c)
+	if err != nil {
+		return nil, err
+	}
+	seq, err := strconv.ParseUint(r.PathValue("seq"), 10, 64)
+	if err != nil {
+		return nil, protocol.BadField("seq", "the number of a dead letter", r.PathValue("seq"))
+	}
+	was, err := w.Discard(r.Context(), seq)
+	switch {
+	case err != nil:
+		return nil, readerError(err)
+	case !was:
+		return nil, &protocol.Error{Reason: protocol.ReasonNotFound, Detail: "seq"}
+	}
+	return struct{}{}, nil
 }

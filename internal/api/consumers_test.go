@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"liveroom/internal/journal"
+	"liveroom/internal/webhook"
 	"liveroom/protocol"
 )
 
@@ -135,4 +137,52 @@ func TestPausedConsumersWait(t *testing.T) {
 			t.Errorf("a stream of it: %d %v", res.StatusCode, body)
 		}
 	})
+}
+
+// letters is a webhook that was not taken of.
+type letters struct {
+	dead []webhook.Letter
+	why  string
+}
+
+func (l *letters) Dead(_ context.Context, after uint64, limit int) ([]webhook.Letter, error) {
+	return l.dead[:min(limit, len(l.dead))], nil
+}
+
+func (l *letters) SendAgain(_ context.Context, seqs []uint64) (int, string, error) {
+	return len(seqs), l.why, nil
+}
+
+func (l *letters) Discard(_ context.Context, seq uint64) (bool, error) { return seq == 7, nil }
+
+// Dead letters of a webhook that the node knows are looked at, sent again and given up; the webhook itself is not anybody's to take away.
+func TestDeadLetters(t *testing.T) {
+	s := &shelf{gifts: 1, kept: map[string]journal.Kept{}}
+	w := newWorld(t, func(c *Config) {
+		c.Consumers = journal.Consumers{Journal: journal.Journal{Store: s}, Keeper: s}
+		c.Webhook = func(name string) Webhook {
+			if name == "webhook-books" {
+				return &letters{[]webhook.Letter{{Seq: 7, Why: "no such user"}}, "away"}
+			}
+			return nil
+		}
+	})
+	r := reader{w, w.token(protocol.RoleService)}
+	if _, err := w.api.cfg.Consumers.Change(t.Context(), "webhook-books", func(c *journal.Consumer, _ bool) error { c.Owned = true; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	r.want("PUT", "/consumers/other", `{}`, 201, "")
+	r.want("GET", "/consumers/webhook-books/dead", "", 200, "no such user")
+	r.want("GET", "/consumers/other/dead", "", 404, "no webhook")
+	r.want("GET", "/consumers/nobody/dead", "", 404, "")
+	r.want("POST", "/consumers/webhook-books/dead", `{"seqs":[7,8]}`, 200, "sent:2 why:away")
+	r.want("POST", "/consumers/webhook-books/dead", `{"seqs":[0]}`, 400, "seqs")
+	r.want("DELETE", "/consumers/webhook-books/dead/7", "", 200, "")
+	r.want("DELETE", "/consumers/webhook-books/dead/8", "", 404, "seq")
+	r.want("DELETE", "/consumers/webhook-books/dead/x", "", 400, "seq")
+	r.want("DELETE", "/consumers/webhook-books", "", 409, "configuration")
+	r.want("PUT", "/consumers/webhook-books", `{"kinds":["gift"]}`, 400, "configuration")
+	r.want("PUT", "/consumers/webhook-books", `{"paused":true}`, 200, "paused:true")
+	r.want("POST", "/consumers/webhook-books/ack", `{"cursor":"1"}`, 409, "delivered")
+	reader{w, w.token(protocol.RoleService, "demo")}.want("POST", "/consumers/webhook-books/dead", `{}`, 403, "")
 }

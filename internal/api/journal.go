@@ -63,11 +63,15 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request, c call) (any, e
 		return nil, &protocol.Error{Reason: protocol.ReasonConflict, Detail: "the consumer is paused"}
 	}
 	if q.wait == 0 && !stream {
-		return q.answer(a.read(r.Context(), q))
+		page, err := a.read(r.Context(), q)
+		return a.page(q, page, err)
 	}
 	select {
 	case a.readers <- struct{}{}:
 		defer func() { <-a.readers }()
+		waiting := a.reading[map[bool]string{true: byStream, false: byPoll}[stream]]
+		waiting.Inc()
+		defer waiting.Dec()
 	default:
 		return nil, &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(5 * time.Second)}
 	}
@@ -83,9 +87,11 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request, c call) (any, e
 	defer done()
 	if q.paused {
 		<-ctx.Done()
-		return q.answer(a.read(r.Context(), q))
+		page, err := a.read(r.Context(), q)
+		return a.page(q, page, err)
 	}
-	return q.answer(a.cfg.Consumers.Wait(ctx, q.from, q.filter, q.limit))
+	page, err := a.cfg.Consumers.Wait(ctx, q.from, q.filter, q.limit)
+	return a.page(q, page, err)
 }
 
 // read returns what there is, which for a paused consumer is nothing.
@@ -96,10 +102,11 @@ func (a *API) read(ctx context.Context, q eventQuery) (journal.Page, error) {
 	return a.cfg.Consumers.Read(ctx, q.from, q.filter, q.limit)
 }
 
-func (q eventQuery) answer(page journal.Page, err error) (any, error) {
+func (a *API) page(q eventQuery, page journal.Page, err error) (any, error) {
 	if err != nil {
 		return nil, storeError{fmt.Errorf("read events: %w", err)}
 	}
+	a.cfg.Consumers.Metrics.Told(page.Entries)
 	return eventPage{append([]journal.Entry{}, page.Entries...), page.Next.String(), page.More, q.paused}, nil
 }
 
@@ -128,6 +135,7 @@ func (a *API) stream(ctx context.Context, w http.ResponseWriter, q eventQuery) e
 		if send(appendStream(nil, page)) != nil {
 			return nil // the client went away: nobody is left to tell
 		}
+		a.cfg.Consumers.Metrics.Told(page.Entries)
 		quiet, done := context.WithTimeout(ctx, streamSilence)
 		page, err = a.cfg.Consumers.Wait(quiet, page.Next, q.filter, q.limit)
 		done()

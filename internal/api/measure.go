@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // otherRoute is what no route matches, in metrics.
@@ -56,3 +57,16 @@ func (w *codedWriter) WriteHeader(code int) {
 
 // Unwrap is for [http.ResponseController].
 func (w *codedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// How readers wait for events.
+const (
+	byPoll   = "poll"
+	byStream = "stream"
+)
+
+// waiting makes the gauges of who waits for events.
+func waiting(r prometheus.Registerer) map[string]prometheus.Gauge {
+	all := promauto.With(r).NewGaugeVec(prometheus.GaugeOpts{Name: "liveroom_events_readers",
+		Help: "Readers that wait for events, or are streamed to; at most 256 of a node."}, []string{"way"})
+	return map[string]prometheus.Gauge{byPoll: all.WithLabelValues(byPoll), byStream: all.WithLabelValues(byStream)}
+}

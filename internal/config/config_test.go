@@ -185,6 +185,12 @@ func TestFaultsNamePathAllowedReceived(t *testing.T) {
 		{name: "who pays", args: []string{"-gifts-authority", "nobody"}, want: []string{`gifts.authority: allowed is one of backend, hook, open; received "nobody" (by -gifts-authority)`}},
 		{name: "a hook without an address", args: []string{"-gifts-authority", "hook"}, want: []string{"hooks.gift.url: allowed is a URL, since gifts.authority is hook; received nothing"}},
 		{name: "a hook over the open road", file: "hooks: {secrets: [whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw], gift: {url: 'http://192.0.2.1/h?key=hidden'}}\n", want: []string{"hooks.gift.url: allowed is https://host/path, or http:// where hooks.plain_http lets it; received plain http to 192.0.2.1, which is not loopback"}},
+		{name: "webhooks", file: "webhooks: [{name: a b, url: 'https://u:hidden@p.example/'}, {name: x, url: 'https://p.example/', rooms: [a/b], kinds: [joins]}, {name: x, url: 'https://p.example/'}]\n", want: []string{
+			"hooks.secrets: allowed is one or more, since webhooks is set; received none", `webhooks[0].name: allowed is 1 to 32 of A-Z a-z 0-9 _ -; received "a b"`,
+			"webhooks[0].url: allowed is https://host/path, or http:// where hooks.plain_http lets it; received one with a user in it", "webhooks[1].kinds: allowed is announcement", "webhooks[1].rooms: allowed is each 1 to 64",
+			`webhooks[2].name: allowed is a name once; received "x" again`,
+		}},
+		{name: "a webhook with a field too many", file: "webhooks: [{name: x, ulr: hidden}]\n", want: []string{"webhooks: allowed is a list of endpoints, each {name, url, rooms, kinds} ("}},
 		{name: "a hook without a secret", args: []string{"-hooks-gift-url", "https://p.example/hooks"}, want: []string{"hooks.secrets: allowed is one or more, since hooks.gift.url is set; received none"}},
 		{name: "a hook's secret", args: []string{"-hooks-secrets", "whsec_hidden", "-hooks-gift-timeout", "5s"}, want: []string{"hooks.gift.timeout: allowed is 50ms to 2s; received 5s", "hooks.secrets[0]: allowed is whsec_ and the base64 of 24 to 64 random bytes; received one that is not shown"}},
 		{name: "a key that is gone", file: "auth: {guest_gifts: true}\n", want: []string{"auth.guest_gifts: allowed is nothing: gifts.authority says who may give, and open lets guests too; received a value (in "}},

@@ -41,7 +41,9 @@ func decode(p, v any) error {
 	case *[]netip.Prefix:
 		return decodePrefixes(p, v)
 	case *[]protocol.CatalogueGift:
-		return decodeGifts(p, v)
+		return decodeList(p, v, "a list of gifts, each {id, name, names, price, icon}")
+	case *[]Webhook:
+		return decodeList(p, v, "a list of endpoints, each {name, url, rooms, kinds}")
 	}
 	panic(fmt.Sprintf("config: no decoder for %T", p))
 }
@@ -74,23 +76,23 @@ func decodePrefixes(p *[]netip.Prefix, v any) error {
 	return nil
 }
 
-func decodeGifts(p *[]protocol.CatalogueGift, v any) error {
-	const allowed = "a list of gifts, each {id, name, names, price, icon}"
+// decodeList reads a list of objects, from the file or from one text of YAML.
+func decodeList[T any](p *[]T, v any, allowed string) error {
 	text, isText := v.(string)
 	if !isText {
 		b, err := yaml.Marshal(v)
 		if err != nil {
-			return fmt.Errorf("%s", allowed)
+			return errors.New(allowed)
 		}
 		text = string(b)
 	}
-	var gifts []protocol.CatalogueGift
+	var list []T
 	strict := yaml.NewDecoder(strings.NewReader(text))
 	strict.KnownFields(true)
-	if err := strict.Decode(&gifts); err != nil && !errors.Is(err, io.EOF) {
+	if err := strict.Decode(&list); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s (%s)", allowed, firstLine(err))
 	}
-	*p = gifts
+	*p = list
 	return nil
 }
 

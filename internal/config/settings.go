@@ -64,6 +64,7 @@ type Config struct {
 	Rooms          Rooms
 	Gifts          Gifts
 	Hooks          Hooks
+	Webhooks       []Webhook
 	Events         Events
 	Protocol       Protocol
 	Limits         Limits
@@ -314,6 +315,8 @@ func Settings() []Setting {
 			Doc: "How much of the disk the ledger takes at most; then gifts are refused, with an alert at 80 %."},
 		{Key: "events.sessions", Unit: "on or off", Default: EventsOff, into: func(c *Config) any { return &c.Events.Sessions }, check: oneOf(EventsOn, EventsOff),
 			Doc: "Whether each join and leave is kept too, with its user. Off: how many there were, per room and ten seconds."},
+		{Key: "webhooks", Unit: "list of endpoints", Default: "", into: func(c *Config) any { return &c.Webhooks }, Secret: true,
+			Doc: "Where the events are delivered, signed by hooks.secrets (docs/integrate.md): name, url, and which rooms and kinds, all where there are none. The same on all nodes, one of which delivers."},
 		{Key: "limits.file", Unit: "file", Default: "", into: func(c *Config) any { return &c.Limits.File },
 			Doc: "Limit rules, YAML. Empty: the rules that ship."},
 		{Key: "limits.source", Unit: "cluster or file", Default: SourceCluster, into: func(c *Config) any { return &c.Limits.Source }, check: oneOf(SourceFile, SourceCluster),

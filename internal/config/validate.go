@@ -128,6 +128,7 @@ func (c Config) Validate() Faults {
 	}
 	v.gifts(c.Gifts)
 	v.hooks(c.Hooks, c.Gifts.Authority)
+	v.webhooks(c.Webhooks, c.Hooks)
 	if c.ProxyProtocol && len(c.TrustedProxies) == 0 {
 		v.add("trusted_proxies", "the proxies that send PROXY protocol headers, since proxy_protocol is on", "nothing")
 	}

@@ -163,9 +163,9 @@ func (e *Endpoint) try(ctx context.Context, c Call, body []byte, answer Answer) 
 	defer res.Body.Close()
 	switch {
 	case res.StatusCode >= 300 && res.StatusCode < 400:
-		return res.StatusCode, &Failure{Outcome: Redirected, Sent: true, Why: fmt.Errorf("HTTP status %d, and redirects are not followed", res.StatusCode)}
+		return res.StatusCode, &Failure{Outcome: Redirected, Status: res.StatusCode, Sent: true, Why: fmt.Errorf("HTTP status %d, and redirects are not followed", res.StatusCode)}
 	case res.StatusCode != http.StatusOK:
-		return res.StatusCode, &Failure{Outcome: BadStatus, Sent: true, Why: fmt.Errorf("HTTP status %d, want 200", res.StatusCode)}
+		return res.StatusCode, &Failure{Outcome: BadStatus, Status: res.StatusCode, Sent: true, Why: fmt.Errorf("HTTP status %d, want 200", res.StatusCode)}
 	}
 	said, err := io.ReadAll(io.LimitReader(res.Body, MaxAnswer+1))
 	switch {

@@ -29,6 +29,7 @@ var outcomes = []Outcome{OK, TimedOut, Unreachable, BadStatus, Redirected, TooLa
 // Failure is why there is no answer. It holds neither the address nor what was sent or received.
 type Failure struct {
 	Outcome Outcome
+	Status  int // of [BadStatus] and [Redirected]: HTTP's
 	// Sent says that the platform may have heard the call. False: it certainly has not.
 	Sent bool
 	// Why is for the log and for people at a terminal.

@@ -26,7 +26,7 @@ type Consumer struct {
 }
 
 // Filter is what it reads.
-func (c *Consumer) Filter() Filter { return Filter{c.Rooms, c.Kinds} }
+func (c Consumer) Filter() Filter { return Filter{c.Rooms, c.Kinds} }
 
 // consumerRecord is a consumer as it is kept.
 type consumerRecord struct {
@@ -72,7 +72,8 @@ type Keeper interface {
 // Consumers are all readers with names. Its methods may be called from any goroutine, on any node.
 type Consumers struct {
 	Journal
-	Keeper Keeper
+	Keeper  Keeper
+	Metrics *Metrics
 }
 
 func consumerOf(k Kept) (c Consumer, err error) {
@@ -158,6 +159,23 @@ func (s Consumers) Change(ctx context.Context, name string, f func(c *Consumer, 
 		}
 	}
 	return c, err
+}
+
+// Refit gives a consumer another filter. Of logs that it did not read so far it reads what comes.
+func (s Consumers) Refit(ctx context.Context, c *Consumer, f Filter) error {
+	before := c.Filter().logs()
+	c.Rooms, c.Kinds = f.Rooms, f.Kinds
+	for _, l := range f.logs() {
+		if slices.Contains(before, l) {
+			continue
+		}
+		now, err := s.Now(ctx)
+		if err != nil {
+			return err
+		}
+		c.At[l] = now[l]
+	}
+	return nil
 }
 
 // room returns nil where there may be another one. Calls at one time may exceed it by as many.

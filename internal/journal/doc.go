@@ -14,6 +14,6 @@
 //
 // What it does not do: it stores nothing, and knows neither NATS nor HTTP.
 //
-// Files: entry.go, what a reader gets; cursor.go, where he is; merge.go, a page; log.go, one log within a page; consumer.go, readers with
+// Files: entry.go, what a reader gets; cursor.go, where he is; merge.go, a page; log.go, one log within a page; metrics.go; consumer.go, readers with
 // names.
 package journal

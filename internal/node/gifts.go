@@ -27,7 +27,8 @@ const hookGift = "hook_gift"
 
 // openTill makes what has gifts paid for. It settles what is open also where sockets may send none any more.
 func (n *Node) openTill(ctx context.Context, reg prometheus.Registerer) error {
-	calls, sales := hook.NewMetrics(reg, hookGift), payment.NewMetrics(reg)
+	calls, sales := hook.NewMetrics(reg, append([]string{hookGift}, webhookNames(n.cfg)...)...), payment.NewMetrics(reg)
+	n.calls = calls
 	n.tellAuthority()
 	if n.cfg.Hooks.Gift.URL == "" {
 		n.tellUnsettled(ctx)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"liveroom/fanout/link"
 	"liveroom/fanout/store"
 	"liveroom/internal/edition"
@@ -23,8 +25,8 @@ type logs struct{ *store.Journal }
 var _ journal.Store = logs{}
 
 // consumers are the journal with the places of who reads it.
-func (n *Node) consumers() journal.Consumers {
-	return journal.Consumers{Journal: journal.Journal{Store: logs{n.fabric.Store.Journal}}, Keeper: places{n.fabric.Store.Readers}}
+func (n *Node) consumers(reg prometheus.Registerer) journal.Consumers {
+	return journal.Consumers{Journal: journal.Journal{Store: logs{n.fabric.Store.Journal}}, Keeper: places{n.fabric.Store.Readers}, Metrics: journal.NewMetrics(reg)}
 }
 
 // places keeps consumers in the fabric.

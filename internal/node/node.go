@@ -17,9 +17,11 @@ import (
 	"liveroom/internal/catalogue"
 	"liveroom/internal/config"
 	"liveroom/internal/hook"
+	"liveroom/internal/journal"
 	"liveroom/internal/payment"
 	"liveroom/internal/preview"
 	"liveroom/internal/token"
+	"liveroom/internal/webhook"
 	"liveroom/limit"
 	"liveroom/protocol"
 	"liveroom/room"
@@ -51,6 +53,9 @@ type Node struct {
 	hub                               *room.Hub
 	catalogue                         *catalogue.Book
 	acceptor                          *conn.Acceptor
+	calls                             *hook.Metrics
+	readers                           journal.Consumers
+	webhooks                          webhook.Set
 	health                            *health
 
 	closers closers
@@ -108,6 +113,9 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, e
 		return nil, err
 	}
 	n.startGuard(ctx)
+	if err = n.openWebhooks(reg); err != nil {
+		return nil, err
+	}
 	if err = n.openDoors(reg); err != nil {
 		return nil, err
 	}
