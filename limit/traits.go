@@ -115,6 +115,14 @@ func NewTraits(attrs string) *Traits {
 	return &Traits{attrs: attrs}
 }
 
+// Attrs returns what [NewTraits] was given.
+func (t *Traits) Attrs() string {
+	if t == nil {
+		return ""
+	}
+	return t.attrs
+}
+
 // hold returns which of the conditions hold for t.
 func (c *conditions) hold(t *Traits) uint64 {
 	if t == nil || len(c.all) == 0 {

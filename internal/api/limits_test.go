@@ -1,11 +1,16 @@
 package api
 
 import (
+	"fmt"
+	"log/slog"
 	"net/http"
+	"net/url"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"liveroom/internal/rulebook"
 	"liveroom/limit"
 	"liveroom/protocol"
 )
@@ -86,4 +91,55 @@ func TestWhatLeadsNowhereCostsItsAddress(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRulesForSomeAreAskedWithAttributes: a call says what the user has, since no session of his does.
+func TestRulesForSomeAreAskedWithAttributes(t *testing.T) {
+	w := newWorld(t, func(c *Config) {
+		c.Attributes = []string{"level"}
+		c.Gate = gateOf(t, `
+rules:
+  - {name: newcomers, action: danmaku, scope: user, rate: 0, burst: 1, where: {level: "<5"}}
+  - {name: calls, action: api, scope: key, rate: 1000, burst: 1000}
+`)
+		c.Book = bookOf(t, c.Gate)
+	})
+	service := w.token(protocol.RoleService)
+	check := func(attrs string) int {
+		res, _ := w.call("POST", "/limits/check", service, `{"action":"danmaku","user":"ann"`+attrs+`}`)
+		return res.StatusCode
+	}
+	for _, want := range []struct {
+		attrs string
+		code  int
+	}{{`,"attrs":{"level":3}`, 200}, {`,"attrs":{"level":3}`, 429}, {`,"attrs":{"level":9}`, 200}, {"", 200}, {`,"attrs":{"age":3}`, 400}} {
+		if got := check(want.attrs); got != want.code {
+			t.Errorf("%s: %d, want %d", want.attrs, got, want.code)
+		}
+	}
+	applies := func(attrs string) any {
+		res, body := w.call("GET", "/limits/explain?action=danmaku&user=ann&attrs="+url.QueryEscape(attrs), service, "")
+		if res.StatusCode != 200 {
+			return body["msg"]
+		}
+		for _, r := range body["rules"].([]any) {
+			if r := r.(map[string]any); r["rule"] == "newcomers" {
+				return r["why"]
+			}
+		}
+		return nil
+	}
+	if young, old, bad := applies(`{"level":3}`), applies(`{"level":9}`), applies(`[3]`); young == old || !strings.Contains(fmt.Sprint(bad), "attrs: allowed is") {
+		t.Errorf("%v, %v, %v", young, old, bad)
+	}
+}
+
+func bookOf(t *testing.T, gate *limit.Gate) *rulebook.Book {
+	t.Helper()
+	b, err := rulebook.Open(t.Context(), rulebook.Config{Gate: limit.NewGate(gate.Rules().WithVersion(0), limit.NewClock()), Seed: limit.Default(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return b
 }

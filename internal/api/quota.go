@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -24,10 +25,12 @@ type asked struct {
 	Cost   int64  `json:"cost"` // default 1
 	// Audience chooses the tier of rules that have tiers; default: the room's sessions.
 	Audience int `json:"audience"`
+
+	Attrs map[string]json.RawMessage `json:"attrs"` // of the user, for rules with where
 }
 
-// request checks the parts and puts them together.
-func (q *asked) request() (limit.Request, *protocol.Error) {
+// request checks the parts and puts them together; attributes are among names.
+func (q *asked) request(names []string) (limit.Request, *protocol.Error) {
 	var out limit.Request
 	name, route, routed := strings.Cut(q.Action, ":")
 	action, ok := limit.ParseAction(name)
@@ -59,7 +62,11 @@ func (q *asked) request() (limit.Request, *protocol.Error) {
 	if q.Cost < 0 || q.Audience < 0 {
 		return out, protocol.BadField("cost, audience", "0 or more", strconv.FormatInt(min(q.Cost, int64(q.Audience)), 10))
 	}
-	out = limit.Request{Action: action, Cost: q.Cost, Role: q.Role, User: q.User, Key: q.Key, Room: q.Room, Addr: addr, Audience: q.Audience}
+	attrs, wrong := protocol.ParseAttrs(q.Attrs, names)
+	if wrong != nil {
+		return out, wrong
+	}
+	out = limit.Request{Traits: limit.NewTraits(string(attrs)), Action: action, Cost: q.Cost, Role: q.Role, User: q.User, Key: q.Key, Room: q.Room, Addr: addr, Audience: q.Audience}
 	out.Route = route
 	return out, nil
 }
@@ -104,7 +111,7 @@ func (a *API) checkLimits(w http.ResponseWriter, r *http.Request, _ call) (any, 
 	if err := decode(w, r, &q); err != nil {
 		return nil, err
 	}
-	req, err := q.request()
+	req, err := q.request(a.cfg.Attributes)
 	if err == nil {
 		err = q.named(req.Action)
 	}
@@ -219,7 +226,10 @@ func (a *API) askedOf(r *http.Request) (asked, limit.Request, *protocol.Error) {
 		return q, limit.Request{}, err
 	}
 	q.Cost = int64(cost)
-	req, err := q.request()
+	if text := v.Get("attrs"); text != "" && json.Unmarshal([]byte(text), &q.Attrs) != nil {
+		return q, limit.Request{}, protocol.BadField("attrs", "an object as in a token, such as {\"level\":12}", text)
+	}
+	req, err := q.request(a.cfg.Attributes)
 	if err == nil && q.Room != "" {
 		req.Audience = a.audience(q.Room)
 	}

@@ -25,6 +25,7 @@ type viewer struct {
 	user       limit.Subject
 	seats      map[string]*limit.Subject
 	conns      []*limit.Subject
+	traits     *limit.Traits
 }
 
 // epoch is the wall clock at a crowd's beginning.
@@ -43,7 +44,7 @@ func newCrowd(t testing.TB, rules *limit.Rules, seed uint64, viewers int) *crowd
 		}
 		c.viewers = append(c.viewers, &viewer{
 			name: fmt.Sprintf("u%d-%d", seed, i), role: role, user: limit.Subject{Scope: limit.ScopeUser},
-			seats: map[string]*limit.Subject{},
+			seats: map[string]*limit.Subject{}, traits: limit.NewTraits(fmt.Sprintf(`{"level":%d}`, i%20)),
 		})
 	}
 	return c
@@ -77,7 +78,7 @@ func (c *crowd) ask(v *viewer, conn *limit.Subject, a limit.Action, cost int64, 
 		seat = &limit.Subject{Scope: limit.ScopeUserRoom}
 		v.seats[room] = seat
 	}
-	q := limit.Request{Action: a, Cost: cost, Role: v.role, User: v.name, Room: room, Audience: len(c.viewers)}
+	q := limit.Request{Action: a, Cost: cost, Role: v.role, User: v.name, Traits: v.traits, Room: room, Audience: len(c.viewers)}
 	if conn == nil {
 		return c.gate.Decide(c.now, &q, &v.user, seat, c.room(room))
 	}

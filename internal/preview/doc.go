@@ -10,7 +10,8 @@
 // exactly. Buckets of rooms and the global one also see everybody else's, as anonymous requests spread evenly over their
 // step, of which only the share goes in that the personal limits of the sampled users let through in the same gate
 // (per action and role). With every user sampled nothing is left to approximate. A user or room has one bucket over
-// all nodes. Rules per address, network and API key and rules that count slots are not judged; a report lists them. Nobody
+// all nodes. Rules per address, network and API key and rules that count slots are not judged; a report lists them. A sampled user has the
+// attributes that were seen last; the others have, in turn, those of the sampled users of their action and role. Nobody
 // is made to retry, or to stop retrying, by an answer that differs from the one given in reality.
 //
 // Memory: a Recorder holds at most 64 MiB. When that is short the sampled share is halved, by a bit of the hash,

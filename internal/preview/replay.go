@@ -42,6 +42,8 @@ type tally struct {
 	hash   uint64
 	all    counts
 	lines  []lineCounts
+	attrs  string
+	traits [sides]*limit.Traits     // of attrs; one for each side, whose rules ask other things
 	frames map[uint32][sides]ruling // by connection: what the gates said to a frame whose message has not been seen yet
 }
 
@@ -134,6 +136,12 @@ func (c *comparison) play(rec *Recording, tallies []*tally, t turn) {
 		tallies[e.user] = c.tally(u.Name)
 	}
 	who := tallies[e.user]
+	if who.attrs != u.Attrs {
+		who.attrs = u.Attrs
+		for i := range who.traits {
+			who.traits[i] = limit.NewTraits(u.Attrs)
+		}
+	}
 	said := c.ask(at, e, k, u, who)
 	switch {
 	case k.Action == limit.Frame && !k.Refused: // counted with the message in it
@@ -155,10 +163,11 @@ func (c *comparison) ask(at limit.Instant, e *record, k *kind, u *user, who *tal
 	}
 	for i, s := range c.sides {
 		d := limit.Decision{Verdict: frame[i].verdict, Rule: frame[i].rule, Scope: frame[i].scope}
+		q.Traits = who.traits[i]
 		if d.Verdict != limit.Reject || k.Action == limit.Frame {
 			d = s.ask(at, &q, k, u.Name, e.conn)
 		}
-		s.pass(k).measure(q.Cost, &d)
+		s.pass(k).measure(&q, &d)
 		said[i] = ruling{d.Verdict, d.Rule, d.Scope}
 	}
 	return said

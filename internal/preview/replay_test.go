@@ -15,6 +15,7 @@ func crowded(t testing.TB) func(*limit.Spec) {
 	return func(s *limit.Spec) {
 		r := rule(t, s, "danmaku-room")
 		r.Tiers, r.Limit, r.Degrade = nil, limit.Limit{Rate: 15, Burst: 20}, &limit.Limit{Rate: 5, Burst: 5}
+		s.Rules = append(s.Rules, limit.Rule{Name: "newcomers", Action: limit.StringList{"danmaku"}, Scope: "room", Where: map[string]string{"level": "<5"}, Limit: limit.Limit{Rate: 2, Burst: 4}})
 	}
 }
 

@@ -42,8 +42,8 @@ type Report struct {
 	// that refuses for longest. The worst proposed ones come first.
 	Rules []Line `json:"rules"`
 
-	// Unjudged are rules of either set whose buckets are not replayed: those per address, network and API key, and
-	// those that count slots.
+	// Unjudged are rules of either set whose buckets are not replayed: those per address, network and API key,
+	// those that count slots, and those with where while a node of an earlier version, which does not tell attributes, has a part in the traffic.
 	Unjudged []string `json:"unjudged_rules"`
 	// Notes say what the figures leave out.
 	Notes []string `json:"notes"`
@@ -127,7 +127,7 @@ func (c *comparison) report(rec *Recording, todays, proposal *limit.Rules) *Repo
 		Users: int64(float64(all.users)/sampled + 0.5), Dropped: rec.Dropped,
 		Today: all.outcome(today, sampled), Proposed: all.outcome(proposed, sampled),
 		NewlyRefused: userShare(all.newly, all.users, sampled),
-		Unjudged:     unjudged(todays, proposal), Notes: slices.Clone(notes),
+		Unjudged:     unjudged(rec.Attrs, todays, proposal), Notes: slices.Clone(notes),
 		Actions: []Line{}, Rules: []Line{},
 	}
 	for of, s := range lines {
@@ -164,12 +164,14 @@ func (r *Report) finish(rec *Recording) {
 }
 
 // unjudged lists the rules of either set whose buckets a comparison has not got.
-func unjudged(sets ...*limit.Rules) []string {
+func unjudged(attrs bool, sets ...*limit.Rules) []string {
 	names := []string{}
 	for _, set := range sets {
 		for _, rule := range set.All() {
 			switch scope, _ := limit.ParseScope(rule.Scope); {
 			case scope == limit.ScopeIP, scope == limit.ScopeNet, scope == limit.ScopeNetRoom, scope == limit.ScopeKey, rule.Algorithm == "concurrency":
+				names = append(names, rule.Name)
+			case len(rule.Where) > 0 && !attrs:
 				names = append(names, rule.Name)
 			}
 		}

@@ -63,8 +63,9 @@ func (k *kind) asked(s limit.Scope) bool { return k.Scopes>>s&1 == 1 }
 
 // user is a sampled one.
 type user struct {
-	Name string
-	Addr netip.Addr
+	Name  string
+	Addr  netip.Addr
+	Attrs string `json:",omitempty"` // the last that were seen
 }
 
 // shard holds the users of a sixteenth of the hashes, and what they did.
@@ -148,7 +149,7 @@ const (
 	shardBytes  = int64(unsafe.Sizeof(shard{}))
 )
 
-func (p *person) bytes() int64 { return personBytes + int64(len(p.Name)) }
+func (p *person) bytes() int64 { return personBytes + int64(len(p.Name)+len(p.Attrs)) }
 func (k *kind) bytes() int64   { return kindBytes + int64(len(k.Room)+len(k.Role)+len(k.Route)) }
 
 // mostPerSecond is how many messages of one user are kept in a second; the rest counts as unsampled load. It keeps
@@ -361,12 +362,20 @@ func (s *shard) kindLocked(o *limit.Observed) uint32 {
 // personLocked returns who asked, 0 when there is no room.
 func (s *shard) personLocked(r *Recorder, o *limit.Observed, hash uint64) uint32 {
 	if i, ok := s.users.index[hash]; ok {
-		s.users.items[i].seen = max(s.users.items[i].seen, o.Now)
+		p := &s.users.items[i]
+		p.seen = max(p.seen, o.Now)
+		if told := o.Request.Traits.Attrs(); told != p.Attrs && has(o) && len(told) <= maxName {
+			s.named += int64(len(told) - len(p.Attrs))
+			p.Attrs = told
+		}
 		return i
 	}
 	p := person{user: user{Name: o.Request.User, Addr: o.Request.Addr}, seen: o.Now}
 	if len(p.Name) > maxName {
 		return 0
+	}
+	if told := o.Request.Traits.Attrs(); len(told) <= maxName {
+		p.Attrs = told
 	}
 	if s.named+p.bytes() > s.mostNamed {
 		s.thinLocked(r)
@@ -377,4 +386,10 @@ func (s *shard) personLocked(r *Recorder, o *limit.Observed, hash uint64) uint32
 	p.Name = strings.Clone(p.Name)
 	s.named += p.bytes()
 	return s.users.put(hash, p)
+}
+
+// has reports whether rules for users with some attributes may be asked about a request: then it has all that its user has.
+func has(o *limit.Observed) bool {
+	a := o.Request.Action
+	return a != limit.Connect && a != limit.Frame && a != limit.API
 }

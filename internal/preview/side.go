@@ -82,6 +82,7 @@ type passed struct {
 	asked, through    float64
 	cost, costThrough float64
 	due, dueCost      float64
+	traits            *limit.Traits // of the user who asked last: as many of the unsampled load have them
 }
 
 // passMemory is after how many requests older ones weigh half.
@@ -98,7 +99,9 @@ func (s *side) pass(k *kind) *passed {
 }
 
 // measure notes what the gate's personal limits made of a sampled user's request.
-func (p *passed) measure(asked int64, d *limit.Decision) {
+func (p *passed) measure(q *limit.Request, d *limit.Decision) {
+	asked := q.Cost
+	p.traits = q.Traits
 	if p.asked >= passMemory {
 		p.asked, p.through, p.cost, p.costThrough = p.asked/2, p.through/2, p.cost/2, p.costThrough/2
 	}
@@ -141,7 +144,8 @@ func (s *side) load(at limit.Instant, k *kind, cost float64, audience uint32) {
 	if !k.asked(limit.ScopeRoom) && !k.asked(limit.ScopeGlobal) {
 		return
 	}
-	if whole, ok := s.pass(k).take(cost); ok {
-		s.ask(at, &limit.Request{Action: k.Action, Route: k.Route, Cost: whole, Role: k.Role, Room: k.Room, Audience: int(audience)}, k, "", 0)
+	p := s.pass(k)
+	if whole, ok := p.take(cost); ok {
+		s.ask(at, &limit.Request{Traits: p.traits, Action: k.Action, Route: k.Route, Cost: whole, Role: k.Role, Room: k.Room, Audience: int(audience)}, k, "", 0)
 	}
 }

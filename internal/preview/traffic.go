@@ -21,6 +21,7 @@ type traits struct {
 	Base, Span int64 // the instant that the records count from, in Unix ns; the length in ns
 	Level      uint32
 	Cut        bool // the recorders knew, or had forgotten, traffic before it
+	Attrs      bool // the recorders knew of attributes; one of an earlier version does not
 	Dropped    Dropped
 	Nodes      []string
 	Users      []user // the first stands for all who are not sampled
@@ -51,7 +52,7 @@ func (r *Recorder) Between(from, to time.Time) *Recording {
 		all = append(all, part)
 	}
 	begin = floor(begin, level)
-	out := join(all, traits{Base: int64(begin), Span: max(int64(end.Sub(begin)), 0), Level: level, Cut: cut, Nodes: []string{r.node}})
+	out := join(all, traits{Base: int64(begin), Span: max(int64(end.Sub(begin)), 0), Level: level, Cut: cut, Attrs: true, Nodes: []string{r.node}})
 	out.Base = r.wall + int64(begin.Sub(r.start))
 	return out
 }
@@ -161,10 +162,10 @@ func number[K comparable, V any](known map[K]uint32, cached []uint32, old uint32
 // count as unsampled load. There is one at least.
 func Merge(all ...*Recording) *Recording {
 	from, to := all[0].Base, all[0].end()
-	var into traits
+	into := traits{Attrs: true}
 	for _, r := range all {
 		from, to = min(from, r.Base), min(to, r.end())
-		into.Level, into.Cut = max(into.Level, r.Level), into.Cut || r.Cut
+		into.Level, into.Cut, into.Attrs = max(into.Level, r.Level), into.Cut || r.Cut, into.Attrs && r.Attrs
 	}
 	for _, r := range all {
 		if r.Cut {
@@ -181,5 +182,5 @@ func (r *Recording) thinned(level uint32) *Recording {
 	if level <= r.Level {
 		return r
 	}
-	return join([]*Recording{r}, traits{Base: r.Base, Span: r.Span, Level: level, Cut: r.Cut})
+	return join([]*Recording{r}, traits{Base: r.Base, Span: r.Span, Level: level, Cut: r.Cut, Attrs: r.Attrs})
 }

@@ -3,6 +3,7 @@ package preview
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,6 +94,15 @@ func TestMergeAlignsNodes(t *testing.T) {
 	m := Merge(a, b)
 	if share(m.Level) != 0.5 || m.Base != epoch.UnixNano() || !cmp.Equal(m.Nodes, []string{"n1", "n2"}) {
 		t.Fatalf("share %v from %v nodes %v", share(m.Level), m.Base, m.Nodes)
+	}
+	crowdedSet := rules(t, 1, crowded(t))
+	if got := unjudged(m.Attrs, crowdedSet); slices.Contains(got, "newcomers") {
+		t.Errorf("not judged: %v", got)
+	}
+	before := *b
+	before.Attrs = false // of a node of an earlier version
+	if got := unjudged(Merge(a, &before).Attrs, crowdedSet); !slices.Contains(got, "newcomers") {
+		t.Errorf("judged without attributes; not judged: %v", got)
 	}
 	allA, _ := a.requests()
 	allB, _ := b.requests()
