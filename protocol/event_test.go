@@ -21,7 +21,7 @@ func TestEventsOnTheWire(t *testing.T) {
 		{"gift", AppendStoredGift(nil, StoredGift{Seq: 42, Prev: 41, Event: AppendGift(nil, Gift{User: ann, Gift: "rose", Count: 3, Combo: 6, TS: 7})}),
 			`{"ev":"gift","mid":"g42","seq":42,"prev":41,"user":{"id":"u1","name":"Ann"},"gift":"rose","count":3,"combo":6,"ts":7}`},
 		{"like", AppendLike(nil, 120, 4567), `{"ev":"like","delta":120,"total":4567}`},
-		{"online", AppendOnline(nil, 12), `{"ev":"online","count":12}`},
+		{"online", AppendOnline(nil, 12, 9), `{"ev":"online","count":12,"people":9}`},
 		{"missed", AppendMissed(nil, 37), `{"ev":"missed","danmaku":37}`},
 		{"deleted", AppendDeleted(nil, "m1"), `{"ev":"deleted","mid":"m1"}`},
 		{"muted", AppendMuted(nil, 600), `{"ev":"muted","seconds":600}`},

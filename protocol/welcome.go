@@ -6,7 +6,8 @@ import "encoding/json"
 type RoomState struct {
 	ID         string          `json:"id"`
 	Title      string          `json:"title"`
-	Online     int             `json:"online"`
+	Online     int             `json:"online"` // sessions
+	People     int             `json:"people"` // who have them
 	Likes      int64           `json:"likes"`
 	SlowModeMS int64           `json:"slow_mode_ms"`
 	Closed     bool            `json:"closed"`

@@ -61,6 +61,7 @@ type Bus interface {
 	Archive
 	SettingsStore
 	HeldStore
+	ShowBook
 	Auditor
 	Noter
 }
@@ -140,6 +141,15 @@ type HeldStore interface {
 	PutHeld(ctx context.Context, room, mid string, value []byte, last uint64, done bool) (uint64, error)
 	// ReadHeld returns what is stored last of a message, and its number; nil and 0 for none.
 	ReadHeld(ctx context.Context, room, mid string) ([]byte, uint64, error)
+}
+
+// ShowBook is the part of the bus that keeps who has been in a room, one record for each.
+type ShowBook interface {
+	// Show returns the room's record and its revision; nil and 0 when there is none.
+	Show(ctx context.Context, room string) (record []byte, revision uint64, err error)
+	// PutShow stores a record when the stored revision is still the given one (0: there is none), and returns the new one;
+	// otherwise an error that is [ErrConflict].
+	PutShow(ctx context.Context, room string, record []byte, revision uint64) (uint64, error)
 }
 
 // Auditor is the part of the bus that remembers who decided what.

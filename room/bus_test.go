@@ -19,6 +19,7 @@ type memoryBus struct {
 	recent   map[string][][]byte
 	likes    map[string]int64
 	settings map[string]revised
+	shows    map[string]revised
 	ledger   []ledgerEntry
 	audit    []string
 	notes    []string
@@ -52,7 +53,7 @@ var errDown = errors.New("bus is down")
 func newMemoryBus() *memoryBus {
 	return &memoryBus{
 		feeds: map[string][]Feed{}, recent: map[string][][]byte{}, likes: map[string]int64{},
-		held: map[string]revised{}, settings: map[string]revised{}, ids: map[string]uint64{},
+		held: map[string]revised{}, settings: map[string]revised{}, shows: map[string]revised{}, ids: map[string]uint64{},
 	}
 }
 
@@ -276,6 +277,28 @@ func (b *memoryBus) Recent(_ context.Context, room string, limit int) ([][]byte,
 	defer b.mu.Unlock()
 	all := b.recent[room]
 	return slices.Clone(all[max(0, len(all)-limit):]), nil
+}
+
+func (b *memoryBus) Show(_ context.Context, room string) ([]byte, uint64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return nil, 0, errDown
+	}
+	return b.shows[room].value, b.shows[room].revision, nil
+}
+
+func (b *memoryBus) PutShow(_ context.Context, room string, record []byte, revision uint64) (uint64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.down:
+		return 0, errDown
+	case b.shows[room].revision != revision:
+		return 0, fmt.Errorf("%w: revision %d", ErrConflict, revision)
+	}
+	b.shows[room] = revised{record, revision + 1}
+	return revision + 1, nil
 }
 
 func (b *memoryBus) AddLikes(room string, delta int64) error {

@@ -24,8 +24,8 @@ type Config struct {
 	Verify func(room, token string) (Identity, *protocol.Error)
 	// Allowances returns what a welcome says about limits, by action. Nil: nothing is said.
 	Allowances func(room string, role protocol.Role) map[string]protocol.Allowance
-	// Elsewhere returns the sessions in a room on other nodes, asked every SweepEvery. Nil: there are none.
-	Elsewhere func(room string) int
+	// Elsewhere returns who is in a room on other nodes, asked every SweepEvery. Nil: nobody is.
+	Elsewhere func(room string) Others
 	// Storing returns nil while likes can be stored; with an error they are refused with try_later. It must not block. Nil: always.
 	Storing func() error
 	// Lag returns how late this node comes to what viewers send, measured lately. It is asked 40 times a second and must

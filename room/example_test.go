@@ -42,6 +42,10 @@ func (l *loop) LedgerID() string { return "" }
 
 func (l *loop) Recent(context.Context, string, int) ([][]byte, error) { return nil, nil }
 
+func (l *loop) Show(context.Context, string) ([]byte, uint64, error) { return nil, 0, nil }
+
+func (l *loop) PutShow(context.Context, string, []byte, uint64) (uint64, error) { return 1, nil }
+
 func (l *loop) Publish(c protocol.Class, _ string, message []byte) error {
 	l.feed.Message(c, message)
 	return nil

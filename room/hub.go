@@ -23,6 +23,7 @@ type Hub struct {
 	// fixed
 	cfg       Config
 	gate      *limit.Gate
+	part      string // names this start of this node in counts
 	stamps    *stamper
 	global    limit.Subject // of everything on this node
 	bus       Bus
@@ -69,11 +70,13 @@ func New(cfg Config) (*Hub, error) {
 		idleRooms: map[*Room]struct{}{}, idleUsers: map[*User]limit.Instant{},
 		queue: queue{rooms: map[string]map[string]waiting{}}, types: cfg.EventTypes, toCast: make(chan *custom, maxCasts),
 	}
+	h.part = fmt.Sprint(cfg.Node, "-", cfg.Now().UnixMilli())
 	h.catalogue.Store(newCatalogue(protocol.Catalogue{Gifts: cfg.Gifts}))
 	h.showing = audience.Env{
 		Config: cfg.Audience, Clock: cfg.Gate.Now, Wall: h.stamps.at, Stretch: h.stretched, Run: h.show, Done: h.done, Metrics: cfg.Metrics.audience,
 	}
 	h.spawn(h.sweep)
+	h.spawn(h.keepShows)
 	h.spawn(h.castAll)
 	h.spawn(h.noteVisits)
 	h.spawn(h.overdue)
@@ -201,6 +204,7 @@ func (h *Hub) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("room: close: %w", context.Cause(ctx))
 	}
+	h.storeShows(ctx, h.gate.Now(), showTimeout)
 	h.mu.Lock()
 	rooms := slices.Collect(maps.Values(h.rooms)) // what the sweeper has closed is not among them any more
 	h.mu.Unlock()

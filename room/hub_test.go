@@ -152,7 +152,7 @@ func TestClosedHubsRefuse(t *testing.T) {
 
 func TestRoomsAreListedBySize(t *testing.T) {
 	w := newWorld(t, newMemoryBus(), func(c *Config) {
-		c.Elsewhere = func(room string) int { return map[string]int{"far": 9}[room] }
+		c.Elsewhere = func(room string) Others { return Others{Sessions: map[string]int{"far": 9}[room]} }
 	})
 	for i, room := range []string{"a", "b", "b", "far"} {
 		w.join(room, fmt.Sprint("u", i))

@@ -99,7 +99,7 @@ func (r *Room) admit(j *JoinRequest, token *Identity) (*Member, audience.View, *
 		joined: now, joinedAs: j.Who.Role, traits: j.Who.Traits,
 	}
 	m.who.Store(token)
-	v := r.audience.Join(m, j.Hello.Resume)
+	v := r.audience.Join(m, r.seat(u, p), j.Hello.Resume)
 	r.noteSession(m, "joined", &r.visits.joined)
 	return m, v, nil
 }
@@ -111,7 +111,7 @@ func (r *Room) welcome(ctx context.Context, m *Member, j *JoinRequest, v audienc
 	now := cfg.Now().UnixMilli()
 	missed, whole := r.missedGifts(ctx, j.Hello.Resume, v.Gift)
 	state := r.policy.Load().state(r.id)
-	state.Online, state.Likes = v.Online, v.Likes
+	state.Online, state.People, state.Likes = v.Online, v.People, v.Likes
 	w := protocol.Welcome{
 		ID: j.Hello.ID, Session: j.SessionID, Node: cfg.Node, GuestToken: j.GuestToken,
 		User:      protocol.Self{ID: j.Who.User, Name: j.Who.Name, Role: j.Who.Role, Attrs: j.Who.Attrs},

@@ -92,7 +92,7 @@ rules:
 func TestOnlineIsToldOnChangeAndSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var elsewhere atomic.Int64
-		w := newWorld(t, newMemoryBus(), func(c *Config) { c.Elsewhere = func(string) int { return int(elsewhere.Load()) } })
+		w := newWorld(t, newMemoryBus(), func(c *Config) { c.Elsewhere = func(string) Others { return Others{Sessions: int(elsewhere.Load())} } })
 		a := w.join("demo", "a")
 		time.Sleep(time.Minute)
 		if got := a.seen("online"); len(got) != 0 {

@@ -147,7 +147,7 @@ func (m *Member) Leave() {
 		return
 	}
 	m.expireWithToken() // which stops what runs
-	m.room.audience.Leave(m)
+	m.room.audience.Leave(m, m.room.unseat(m.user, m.place))
 	m.room.departed.note(m, m.room.hub.cfg.Now())
 	m.room.noteSession(m, "left", &m.room.visits.left)
 	who := Identity{User: m.user.id, Role: m.joinedAs, Traits: m.traits}

@@ -32,7 +32,7 @@ func TestShortRoomsLeaveNothing(t *testing.T) {
 				v.Leave()
 			}
 			time.Sleep(3 * time.Minute)
-			bus.set(func(b *memoryBus) { clear(b.recent); clear(b.likes) })
+			bus.set(func(b *memoryBus) { clear(b.recent); clear(b.likes); clear(b.shows) })
 		}
 		heap := func() uint64 {
 			for range 3 {

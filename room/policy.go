@@ -29,7 +29,9 @@ type stored struct {
 	Mutes    []Sanction      `json:"mutes,omitempty"`
 	Bans     []Sanction      `json:"bans,omitempty"`
 	Deleted  []deletion      `json:"deleted,omitempty"`
-	Staff    []standing      `json:"staff,omitempty"` // who has been here as more than a viewer
+	Opened   int64           `json:"opened,omitempty"` // the last time, Unix ms
+	Shut     int64           `json:"shut,omitempty"`   // closed the last time, Unix ms
+	Staff    []standing      `json:"staff,omitempty"`  // who has been here as more than a viewer
 	// Appointed are those whom the room itself made moderators, or viewers in spite of their tokens.
 	Appointed []standing `json:"appointed,omitempty"`
 	// Allowed are guests whom marks of bans do not bar.
@@ -239,6 +241,7 @@ func (r *Room) change(ctx context.Context, edit func(s *stored, now int64) *prot
 		if err := edit(&s, now); err != nil {
 			return err
 		}
+		s.stampDoors(p.Closed, now)
 		value, err := json.Marshal(s)
 		if err != nil {
 			r.hub.troubled("settings do not encode", r.id, err)

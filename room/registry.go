@@ -164,7 +164,7 @@ func (h *Hub) sweep() {
 			now := h.gate.Now()
 			h.forgetRooms(now)
 			h.forgetUsers(now)
-			h.countElsewhere()
+			h.countPeople()
 		case <-h.done:
 			return
 		}
@@ -187,6 +187,9 @@ func (h *Hub) forgetRooms(now limit.Instant) {
 	}
 	h.mu.Unlock()
 	for _, r := range retired {
+		if r.people.Dirty(h.cfg.Now().UnixMilli(), r.doors()) {
+			r.storeShow(context.Background())
+		}
 		if err := r.close(); err != nil {
 			h.troubled("room does not close", r.id, err)
 		}
@@ -224,22 +227,4 @@ func (h *Hub) forgetUsers(now limit.Instant) {
 		}
 	}
 	h.cfg.Metrics.users.Set(float64(len(h.users)))
-}
-
-// countElsewhere asks for the rooms' sessions on other nodes.
-func (h *Hub) countElsewhere() {
-	if h.cfg.Elsewhere == nil {
-		return
-	}
-	for _, r := range h.opened() {
-		r.audience.Elsewhere(h.elsewhere(r.id))
-	}
-}
-
-// elsewhere asks for one room's sessions on other nodes.
-func (h *Hub) elsewhere(room string) int {
-	if h.cfg.Elsewhere == nil {
-		return 0
-	}
-	return max(0, h.cfg.Elsewhere(room))
 }

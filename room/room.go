@@ -9,6 +9,7 @@ import (
 	"liveroom/limit"
 	"liveroom/protocol"
 	"liveroom/room/audience"
+	"liveroom/room/people"
 )
 
 // Room is one live room on this node.
@@ -31,11 +32,14 @@ type Room struct {
 	idle     limit.Instant
 	retiring bool
 
-	policy   atomic.Pointer[policy] // stored with mu held
-	heard    heard                  // custom events
-	departed departed
-	stats    stats
-	visits   visits
+	policy     atomic.Pointer[policy] // stored with mu held
+	people     *people.Census
+	heard      heard        // custom events
+	tallied    tallied      // owned by opening, then by the hub's sweeper
+	showStored atomic.Int64 // when, an instant of the gate's
+	departed   departed
+	stats      stats
+	visits     visits
 
 	// mu guards the rest, and that viewers are told of policies in their order.
 	mu    lock.Mutex[lock.Room]
@@ -49,6 +53,8 @@ func newRoom(h *Hub, id string) *Room {
 		ready: make(chan struct{}), gone: make(chan struct{}),
 	}
 	r.policy.Store(&policy{})
+	r.people = people.New(h.part)
+	r.showStored.Store(int64(awake))
 	return r
 }
 
@@ -85,7 +91,8 @@ func (r *Room) open(ctx context.Context, create func() *protocol.Error) *protoco
 	if o.Revision > 0 {
 		r.adopt(o.Settings, o.Revision)
 	}
-	r.audience.Elsewhere(r.hub.elsewhere(r.id))
+	r.openShow(ctx)
+	r.countElsewhere(r.hub.elsewhere(r.id))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.audience.Restore(recent, opened, since, r.policy.Load().hides, o.Likes, o.LastGift)
@@ -115,6 +122,9 @@ func (f *feed) Message(c protocol.Class, message []byte) {
 		(*Room)(f).obey(message)
 	case protocol.ClassEvent:
 		(*Room)(f).customs(message)
+	case protocol.ClassDanmaku:
+		f.people.Danmaku()
+		f.audience.Message(c, message)
 	default:
 		f.audience.Message(c, message)
 	}

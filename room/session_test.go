@@ -29,6 +29,7 @@ type event struct {
 	User      struct{ ID, Name, Role string }
 	Gift      string
 	Count     int
+	People    int
 	Combo     int
 	Delta     int64
 	Total     int64

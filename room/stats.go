@@ -7,6 +7,7 @@ import (
 	"liveroom/internal/lock"
 	"liveroom/limit"
 	"liveroom/protocol"
+	"liveroom/room/people"
 )
 
 // stats are what a room's host sees of its traffic here. mu is a leaf.
@@ -162,6 +163,7 @@ func (r *Room) count(now limit.Instant, by *Speaker, req *protocol.Request, ack 
 	by.place.refused.Add(1)
 	r.stats.note(now, refused, 1)
 	if ack.Code == protocol.TooMany {
+		r.people.Refuse(refusedLine(by, req.Op, ack.Err))
 		r.stats.refuse(Refused{
 			User: by.who.User, Name: by.who.Name, Action: string(req.Op), Reason: string(ack.Err.Reason),
 			Rule: ack.Err.Rule, Scope: ack.Err.Scope, RetryAfterMS: ack.Err.RetryAfter.Milliseconds(),
@@ -184,12 +186,14 @@ func (r *Room) countShown(now limit.Instant, req *protocol.Request, taps int) {
 
 // Summary is a room in a list.
 type Summary struct {
-	ID     string `json:"id"`
-	Title  string `json:"title"`
-	Online int    `json:"online"` // sessions on all nodes
-	Here   int    `json:"-"`      // sessions on this node
-	Likes  int64  `json:"likes"`
-	Closed bool   `json:"closed"`
+	ID         string `json:"id"`
+	Title      string `json:"title"`
+	Online     int    `json:"online"` // sessions on all nodes
+	People     int    `json:"people"` // who have them
+	Here       int    `json:"-"`      // sessions on this node
+	PeopleHere int    `json:"-"`
+	Likes      int64  `json:"likes"`
+	Closed     bool   `json:"closed"`
 }
 
 // Info is a room as its host sees it.
@@ -210,6 +214,8 @@ type Info struct {
 	Allowed   []string   `json:"allowed"` // guests whom bans of others' networks do not bar
 	protocol.Speech
 	Review protocol.Review `json:"review"`
+
+	Shows []people.Told `json:"-"` // the newest first
 }
 
 // Quota is one of a room's buckets for one action.
@@ -245,7 +251,7 @@ func (r *Room) quota(now limit.Instant) []Quota {
 func (r *Room) Summary() Summary {
 	p := r.policy.Load()
 	online, here, likes := r.audience.Counts()
-	return Summary{ID: r.id, Title: p.Title, Online: online, Here: here, Likes: likes, Closed: p.Closed}
+	return Summary{ID: r.id, Title: p.Title, Online: online, People: r.people.Now(), Here: here, PeopleHere: r.people.Here(), Likes: likes, Closed: p.Closed}
 }
 
 // Info returns the room as its host sees it. Rates and refusals are this node's.
@@ -258,6 +264,7 @@ func (r *Room) Info() Info {
 		Mutes: inForce(p.Mutes, r.hub.cfg.Now().UnixMilli()), Bans: inForce(p.Bans, r.hub.cfg.Now().UnixMilli()),
 		Appointed: append([]standing{}, p.Appointed...), Allowed: append([]string{}, p.Allowed...), Speech: p.Speech, Review: p.review(),
 	}
+	i.Shows = r.people.Shows()
 	i.Rates.TenSeconds, i.Rates.Minute = r.stats.rates(now, 10), r.stats.rates(now, 60)
 	return i
 }

@@ -9,6 +9,7 @@ import (
 	"liveroom/internal/lock"
 	"liveroom/limit"
 	"liveroom/protocol"
+	"liveroom/room/people"
 )
 
 // User is one user on this node, over all its sessions and rooms here. The [Hub] keeps it after its last session has
@@ -16,6 +17,7 @@ import (
 type User struct {
 	// fixed
 	id      string
+	hash    people.Hash
 	subject limit.Subject
 	abuse   limit.Abuse // of all sessions together
 	clock   func() time.Time
@@ -33,7 +35,7 @@ type User struct {
 const maxPlaces = 128
 
 func newUser(id string, cfg *Config) *User {
-	return &User{id: id, subject: limit.Subject{Scope: limit.ScopeUser}, clock: cfg.Now, answers: answers{most: cfg.AnswersKept}}
+	return &User{id: id, hash: people.HashOf(id), subject: limit.Subject{Scope: limit.ScopeUser}, clock: cfg.Now, answers: answers{most: cfg.AnswersKept}}
 }
 
 // ID is the user's id.
@@ -141,6 +143,7 @@ type place struct {
 
 	// guarded by User.mu
 	refs   int           // members and calls that use it
+	seats  int           // members
 	hold   limit.Instant // until when what follows matters
 	said   saying
 	combos []combo

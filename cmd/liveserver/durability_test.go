@@ -5,10 +5,11 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 )
 
 // TestGiftSurvivesKill: an acknowledged gift is there after kill -9, the same id again gives the same seq and one
-// effect, and the next gift's prev is the one before.
+// effect, and the next gift's prev is the one before. What was told of the show's persons does not fall.
 func TestGiftSurvivesKill(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -24,9 +25,25 @@ func TestGiftSurvivesKill(t *testing.T) {
 	if again.num("seq") != first.num("seq") || again["duplicate"] != true {
 		t.Errorf("the same id before the kill: %v, first %v", again, first)
 	}
+	join(t, p.url, "demo", "")
+	people := func() int {
+		return int(p.call(t, http.MethodGet, "/rooms/demo", p.adminToken, "").body.in("show").num("people"))
+	}
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.After(patience); people() != 2; {
+		select {
+		case <-tick.C:
+		case <-end:
+			t.Fatal("never are both persons in the show")
+		}
+	}
 	p.kill()
 
 	p = startProcess(t, dir)
+	if n := people(); n != 2 {
+		t.Errorf("after the kill the show has %d persons", n)
+	}
 	c = join(t, p.url, "demo", ann, fmt.Sprintf(`,"resume":{"gift":%d,"chat":1}`, first.num("seq")))
 	if c.welcome.in("recovered")["gift"] != true || c.welcome.in("cursor").num("gift") != last.num("seq") {
 		t.Errorf("welcome after the kill: %v", c.welcome)

@@ -80,6 +80,10 @@ func TestTwoNodesAreOneRoom(t *testing.T) {
 	if id := again.welcome.in("user").str("id"); id != guest.welcome.in("user").str("id") {
 		t.Errorf("the guest is %s on the other node", id)
 	}
+	host.wait("two persons in three windows", func(e event) bool { return e.kind() == "online" && e.num("count") == 3 && e.num("people") == 2 })
+	if list := nodes[0].call(t, http.MethodGet, "/rooms/demo/people", nodes[0].adminToken, "").body["people"].([]any); len(list) != 2 {
+		t.Errorf("persons %v", list)
+	}
 	ack := guest.ask("danmaku", `,"text":"hello over there"`)
 	if e := host.wait("danmaku", func(e event) bool { return e.kind() == "danmaku" }); e.str("mid") != ack.str("mid") || e.num("ts") != ack.num("ts") {
 		t.Errorf("the other node shows %v after %v", e, ack)

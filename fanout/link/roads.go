@@ -63,6 +63,7 @@ const (
 	RoadSettings
 	RoadRevoke
 	RoadAudit
+	RoadShow
 	RoadSaid
 	RoadConsumer
 	RoadHeld
@@ -105,6 +106,7 @@ func newRoads(l *Link) *roads {
 		RoadSettings:  stored(BucketPrefix(SettingsBucket)),
 		RoadRevoke:    stored(BucketPrefix(RevokedBucket)),
 		RoadAudit:     stored(AuditPrefix),
+		RoadShow:      stored(ShowPrefix),
 		RoadSaid:      stored(SaidPrefix),
 		RoadConsumer:  stored(ConsumerPrefix),
 		RoadHeld:      {op: opPublish, class: HeldPrefix + "*.*", try: HeldPrefix + own + ".try", proof: byAnswer},

@@ -31,6 +31,7 @@ const (
 	ConsumerPrefix       = "lr.consumer."
 	SaidPrefix           = "lr.said."
 	HeldPrefix           = "lr.held."
+	ShowPrefix           = "lr.show."
 	LikeLogSubject       = "lr.likelog"
 	RulesSubject         = "lr.rules"
 	RulesNewsSubject     = "lr.rulesnews"
@@ -41,6 +42,7 @@ const (
 	nodePrefix      = "lr.node."
 	nodesPrefix     = "lr.nodes."
 	PresenceSubject = nodePrefix + "*.presence"
+	SamplesSubject  = nodePrefix + "*.samples"
 	WhoSubject      = nodesPrefix + "who" // where a starting node asks who is there
 )
 
@@ -58,6 +60,7 @@ const (
 	ConsumersStream = "liveroom_consumers"
 	EventsStream    = "liveroom_events"
 	HeldStream      = "liveroom_held"
+	ShowStream      = "liveroom_shows"
 	SettingsBucket  = "liveroom_settings"
 	NodesBucket     = "liveroom_nodes"
 	ClusterBucket   = "liveroom_cluster"

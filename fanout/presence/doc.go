@@ -12,5 +12,5 @@
 //
 // All methods of [Presence] may be called from any goroutine.
 //
-// Files: presence.go, what is said and heard; roster.go, what is known of the others; identity.go, who may live beside whom.
+// Files: presence.go, what is said and heard; samples.go, who is on several nodes; roster.go, what is known of the others; identity.go, who may live beside whom.
 package presence

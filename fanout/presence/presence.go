@@ -36,6 +36,7 @@ type Presence struct {
 	here     Rooms
 	began    time.Time // of this incarnation
 	roster   *roster
+	heard    heard
 	soon     link.Wake      // asks for a beat
 	follower *link.Follower // told by this node's own beats
 	ended    chan struct{}  // closed with conflict
@@ -43,9 +44,10 @@ type Presence struct {
 	wanted   atomic.Bool           // somebody wants all of this node's rooms
 	conflict atomic.Pointer[error] // why this node must end
 
-	mu    lock.Mutex[lock.Leaf]
-	rooms RoomCounts // guarded by mu
-	met   []string   // who answered this node's Meet, during which others may ask; guarded by mu
+	mu      lock.Mutex[lock.Leaf]
+	rooms   RoomCounts // guarded by mu
+	samples Samples    // guarded by mu; nil: there are none
+	met     []string   // who answered this node's Meet, during which others may ask; guarded by mu
 }
 
 // Rooms are those that this node has members in.
@@ -59,7 +61,7 @@ type Rooms interface {
 // New is for a start that has been numbered.
 func New(l *link.Link, cfg Config, here Rooms) *Presence {
 	return &Presence{
-		link: l, cfg: cfg, metrics: cfg.Metrics, here: here, began: time.Now(), roster: newRoster(cfg.NodeID, cfg.NodeTimeout),
+		link: l, cfg: cfg, metrics: cfg.Metrics, here: here, began: time.Now(), roster: newRoster(cfg.NodeID, cfg.NodeTimeout), heard: heard{nodes: map[string]map[string]heardSample{}},
 		soon: link.NewWake(), ended: make(chan struct{}), follower: l.FollowEach(link.FollowPresence, cfg.AnnounceEvery, cfg.NodeTimeout, nil),
 	}
 }
@@ -67,7 +69,7 @@ func New(l *link.Link, cfg Config, here Rooms) *Presence {
 // Start begins to listen to the other nodes.
 func (p *Presence) Start() error {
 	for subject, h := range map[string]nats.MsgHandler{
-		link.PresenceSubject: p.hear, link.WhoSubject: p.sayWho, link.NodeSubject(p.cfg.NodeID, verbWhole): p.sayWhole,
+		link.PresenceSubject: p.hear, link.SamplesSubject: p.hearSamples, link.WhoSubject: p.sayWho, link.NodeSubject(p.cfg.NodeID, verbWhole): p.sayWhole,
 	} {
 		if _, err := p.link.Live.Subscribe(subject, h); err != nil {
 			return fmt.Errorf("subscribe to %s: %w", subject, err)
@@ -110,11 +112,17 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 // The last tokens of what a node hears and says.
 const (
 	verbPresence = "presence"
+	verbSamples  = "samples"
 	verbWhole    = "whole" // asks a node to announce all of its rooms
 )
 
+// Crowd is who a room has on one node.
+type Crowd struct {
+	Sessions, People int
+}
+
 // RoomCounts yields each room that has members on this node with their number.
-type RoomCounts func() iter.Seq2[string, int]
+type RoomCounts func() iter.Seq2[string, Crowd]
 
 // announcement is what a node says of itself with each beat: whole every wholeBeats-th time and when somebody asked, and
 // between them what has changed since the beat before. It is cut into parts when it is long.
@@ -125,19 +133,19 @@ type announcement struct {
 	Part    int    `json:"part"`
 	Parts   int    `json:"parts"`
 	Goodbye bool   `json:"bye,omitempty"`
-	// Rooms: members (0: no more), last gift, settings revision, like total.
+	// Rooms: members (0: no more), last gift, settings revision, like total, members beyond one for each person.
 	Rooms map[string]announced `json:"rooms,omitempty"`
 }
 
-type announced [4]int64
+type announced [5]int64
 
-func (a announced) online() int { return int(a[0]) }
+func (a announced) crowd() Crowd { return Crowd{int(a[0]), int(a[0] - a[4])} }
 func (a announced) seen() link.Seen {
 	return link.Seen{Gift: uint64(a[1]), Revision: uint64(a[2]), Likes: a[3]}
 }
 
 const (
-	// announceRooms bounds one part well below NATS' megabyte: 4096 rooms of at most 64 + 85 bytes.
+	// announceRooms bounds one part well below NATS' megabyte: 4096 rooms of at most 64 + 106 bytes.
 	announceRooms = 4096
 	// wholeBeats is how seldom a node says everything without being asked. Who has missed something asks.
 	wholeBeats = 15
@@ -152,11 +160,11 @@ func (p *Presence) Announce(rooms RoomCounts) {
 	p.soon.Soon()
 }
 
-// Online returns the number of the room's members on the other nodes.
-func (p *Presence) Online(room string) int { return p.roster.online(room, time.Now()) }
+// Online returns who the room has on the other nodes; whoever is on several of them counts on each.
+func (p *Presence) Online(room string) Crowd { return p.roster.online(room, time.Now()) }
 
 // Rooms returns the rooms of the other nodes with the number of their members there.
-func (p *Presence) Rooms() map[string]int { return p.roster.rooms(time.Now()) }
+func (p *Presence) Rooms() map[string]Crowd { return p.roster.rooms(time.Now()) }
 
 // Nodes returns the other nodes that were heard within [Config.NodeTimeout], by name.
 func (p *Presence) Nodes() []string { return p.roster.names(time.Now()) }
@@ -168,14 +176,15 @@ func (p *Presence) NodeCount() int { return int(p.roster.count.Load()) }
 
 // beats is the announcing loop's own memory.
 type beats struct {
-	beat uint64
-	said map[string]announced // what the others know if they missed nothing; nil: they know nothing
-	left bool                 // goodbye was said
+	beat    uint64
+	said    map[string]announced // what the others know if they missed nothing; nil: they know nothing
+	left    bool                 // goodbye was said
+	samples map[string]toldSample
 }
 
 // Run announces this node until ctx ends.
 func (p *Presence) Run(ctx context.Context) {
-	var b beats
+	b := beats{samples: map[string]toldSample{}}
 	beat := func(ctx context.Context) {
 		if p.Conflict() != nil { // the other one is the node
 			if !b.left {
@@ -183,10 +192,16 @@ func (p *Presence) Run(ctx context.Context) {
 			}
 			return
 		}
-		if err := p.announce(&b); err != nil {
+		err := p.announce(&b)
+		if err == nil {
+			err = p.tellSamples(&b)
+		}
+		if err != nil {
 			b.said = nil // nobody knows what arrived
+			clear(b.samples)
 			p.link.Log.Debug("presence not announced", "err", err)
 		}
+		p.heard.keep(p.roster.has)
 	}
 	beat(ctx)
 	link.Every(ctx, p.cfg.AnnounceEvery, p.soon, beat)
@@ -194,11 +209,15 @@ func (p *Presence) Run(ctx context.Context) {
 
 func (p *Presence) announce(b *beats) error {
 	b.beat++
-	whole := p.wanted.Swap(false) || b.said == nil || b.beat%wholeBeats == 0
+	wanted := p.wanted.Swap(false)
+	if wanted {
+		clear(b.samples)
+	}
+	whole := wanted || b.said == nil || b.beat%wholeBeats == 0
 	now := make(map[string]announced, len(b.said))
-	for room, online := range p.localRooms() {
+	for room, c := range p.localRooms() {
 		v := p.here.Seen(room)
-		now[room] = announced{int64(online), int64(v.Gift), int64(v.Revision), v.Likes}
+		now[room] = announced{int64(c.Sessions), int64(v.Gift), int64(v.Revision), v.Likes, int64(c.Sessions - c.People)}
 	}
 	parts := cutParts(now, b.said, whole)
 	for i, rooms := range parts {
@@ -262,12 +281,12 @@ func (p *Presence) sendPresence(a announcement) error {
 	return p.link.Publish(link.NodeSubject(p.cfg.NodeID, verbPresence), body)
 }
 
-func (p *Presence) localRooms() iter.Seq2[string, int] {
+func (p *Presence) localRooms() iter.Seq2[string, Crowd] {
 	p.mu.Lock()
 	rooms := p.rooms
 	p.mu.Unlock()
 	if rooms == nil {
-		return func(func(string, int) bool) {}
+		return func(func(string, Crowd) bool) {}
 	}
 	return rooms()
 }

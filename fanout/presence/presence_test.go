@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"maps"
+
 	"testing"
 	"time"
 
@@ -56,7 +56,15 @@ func announces(t *testing.T, l *link.Link, id string, incarnation uint64) *Prese
 
 // has makes the node announce these counts.
 func has(p *Presence, rooms map[string]int) {
-	p.Announce(func() iter.Seq2[string, int] { return maps.All(rooms) })
+	p.Announce(func() iter.Seq2[string, Crowd] {
+		return func(yield func(string, Crowd) bool) {
+			for room, n := range rooms {
+				if !yield(room, Crowd{Sessions: n, People: n}) {
+					return
+				}
+			}
+		}
+	})
 }
 
 // eventually asks until the condition holds.
@@ -82,9 +90,11 @@ func TestPresenceOfChanges(t *testing.T) {
 	if err := n2.Meet(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the new node knows", func() bool { return n2.Online("a") == 1 && n2.Online("b") == 2 })
+	eventually(t, "the new node knows", func() bool { return n2.Online("a").Sessions == 1 && n2.Online("b").Sessions == 2 })
 	has(n1, map[string]int{"b": 3, "c": 4}) // asks for a beat, which says the changes
-	eventually(t, "changes arrive", func() bool { return n2.Online("a") == 0 && n2.Online("b") == 3 && n2.Online("c") == 4 })
+	eventually(t, "changes arrive", func() bool {
+		return n2.Online("a").Sessions == 0 && n2.Online("b").Sessions == 3 && n2.Online("c").Sessions == 4
+	})
 	n2.roster.mu.Lock()
 	p := n2.roster.peers["n1"]
 	p.beat-- // as if the last one had been lost
@@ -92,7 +102,7 @@ func TestPresenceOfChanges(t *testing.T) {
 	n2.roster.changeLocked(p, map[string]announced{"c": {9}})
 	n2.roster.mu.Unlock()
 	has(n1, map[string]int{"b": 3, "c": 4})
-	eventually(t, "the loss is repaired", func() bool { return n2.Online("c") == 4 })
+	eventually(t, "the loss is repaired", func() bool { return n2.Online("c").Sessions == 4 })
 }
 
 // What presence costs with many rooms: bytes and time for one beat.
@@ -130,4 +140,43 @@ func encoded(b *testing.B, a announcement) []byte {
 		b.Fatal(err)
 	}
 	return body
+}
+
+// crowds are samples of a test.
+type crowds map[string]string
+
+func (c crowds) Version(room string) uint64 { return uint64(len(c[room])) }
+func (c crowds) Sample(room string) []byte  { return []byte(c[room]) }
+
+// Nodes that have a room in common tell one another whom they have in it, and nobody else; a node that goes takes it along.
+func TestSamplesOfCommonRooms(t *testing.T) {
+	l := alone(t)
+	n1, n2 := announces(t, l, "n1", 1), announces(t, l, "n2", 2)
+	n1.Sample(crowds{"a": "one", "b": "alone"})
+	n2.Sample(crowds{"a": "two"})
+	has(n1, map[string]int{"a": 1, "b": 2})
+	has(n2, map[string]int{"a": 4})
+	sees := func(p *Presence, room string, people int, sample string) func() bool {
+		return func() bool {
+			p.Soon()
+			all, version := p.Elsewhere(room)
+			return len(all) == 1 && all[0].People == people && string(all[0].Sample) == sample && version != 0
+		}
+	}
+	eventually(t, "n1 knows whom n2 has", func() bool { n2.Soon(); return sees(n1, "a", 4, "two")() })
+	eventually(t, "n2 knows whom n1 has", func() bool { n1.Soon(); return sees(n2, "a", 1, "one")() })
+	if all, _ := n2.Elsewhere("b"); len(all) != 1 || all[0].Sample != nil || all[0].People != 2 {
+		t.Errorf("of a room that n2 does not have it knows %+v", all)
+	}
+	n2.Sample(crowds{"a": "three"})
+	eventually(t, "n1 hears of the change", func() bool { n2.Soon(); return sees(n1, "a", 4, "three")() })
+	if err := n2.Goodbye(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "n2 is gone", func() bool {
+		n1.Soon()
+		n1.heard.mu.Lock()
+		defer n1.heard.mu.Unlock()
+		return len(n1.heard.nodes) == 0
+	})
 }

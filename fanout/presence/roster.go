@@ -19,21 +19,21 @@ type roster struct {
 
 	mu     lock.Mutex[lock.Leaf]
 	peers  map[string]*peer
-	totals map[string]int // members per room, over the peers
+	totals map[string]Crowd // per room, over the peers
 }
 
 type peer struct {
 	incarnation, beat uint64
 	heard             time.Time
-	rooms             map[string]int // the last that is known for sure, with the changes since
-	whole             bool           // rooms are those of the beat, as far as its parts have arrived
-	next              map[string]int // of the whole announcement whose parts are arriving, nil between them
-	nextPart, parts   int            // of this beat
-	asked             time.Time      // when a whole announcement was asked for
+	rooms             map[string]Crowd // the last that is known for sure, with the changes since
+	whole             bool             // rooms are those of the beat, as far as its parts have arrived
+	next              map[string]Crowd // of the whole announcement whose parts are arriving, nil between them
+	nextPart, parts   int              // of this beat
+	asked             time.Time        // when a whole announcement was asked for
 }
 
 func newRoster(self string, timeout time.Duration) *roster {
-	r := &roster{self: self, timeout: timeout, peers: map[string]*peer{}, totals: map[string]int{}}
+	r := &roster{self: self, timeout: timeout, peers: map[string]*peer{}, totals: map[string]Crowd{}}
 	r.count.Store(1)
 	return r
 }
@@ -60,7 +60,7 @@ func (r *roster) hear(a announcement, now time.Time) (ask bool) {
 		p = nil
 	}
 	if p == nil {
-		p = &peer{incarnation: a.Incarnation, rooms: map[string]int{}}
+		p = &peer{incarnation: a.Incarnation, rooms: map[string]Crowd{}}
 		r.peers[a.Node] = p
 	}
 	p.heard = now
@@ -98,7 +98,7 @@ func (r *roster) takePartLocked(p *peer, a announcement) {
 	switch {
 	case a.Whole && p.next != nil:
 		for room, v := range a.Rooms {
-			p.next[room] = v.online()
+			p.next[room] = v.crowd()
 		}
 		if p.nextPart == p.parts {
 			r.addLocked(p.rooms, -1)
@@ -115,7 +115,7 @@ func (r *roster) beginBeatLocked(p *peer, a announcement) {
 	p.beat, p.nextPart, p.parts, p.next = a.Beat, 0, a.Parts, nil
 	switch {
 	case a.Whole:
-		p.next = map[string]int{}
+		p.next = map[string]Crowd{}
 	case missed:
 		p.whole = false
 	}
@@ -123,29 +123,68 @@ func (r *roster) beginBeatLocked(p *peer, a announcement) {
 
 func (r *roster) changeLocked(p *peer, rooms map[string]announced) {
 	for room, v := range rooms {
-		r.addRoomLocked(room, v.online()-p.rooms[room])
-		if p.rooms[room] = v.online(); v.online() == 0 {
+		now := v.crowd()
+		r.addRoomLocked(room, now, 1)
+		r.addRoomLocked(room, p.rooms[room], -1)
+		if p.rooms[room] = now; now.Sessions == 0 {
 			delete(p.rooms, room)
 		}
 	}
 }
 
-func (r *roster) online(room string, now time.Time) int {
+func (r *roster) online(room string, now time.Time) Crowd {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.expireLocked(now)
 	return r.totals[room]
 }
 
-func (r *roster) rooms(now time.Time) map[string]int {
+func (r *roster) rooms(now time.Time) map[string]Crowd {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.expireLocked(now)
-	rooms := make(map[string]int, len(r.totals))
+	rooms := make(map[string]Crowd, len(r.totals))
 	for room, n := range r.totals {
 		rooms[room] = n
 	}
 	return rooms
+}
+
+// of returns who a room has on each node.
+func (r *roster) of(room string, now time.Time) map[string]Crowd {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.expireLocked(now)
+	if r.totals[room] == (Crowd{}) {
+		return nil
+	}
+	all := map[string]Crowd{}
+	for name, p := range r.peers {
+		if c, ok := p.rooms[room]; ok {
+			all[name] = c
+		}
+	}
+	return all
+}
+
+// has reports whether a node is there that has the room.
+func (r *roster) has(node, room string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.peers[node]
+	if p == nil {
+		return false
+	}
+	_, yes := p.rooms[room]
+	return yes
+}
+
+// knows reports whether a node is there, in that start of it.
+func (r *roster) knows(node string, incarnation uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.peers[node]
+	return p != nil && p.incarnation == incarnation
 }
 
 func (r *roster) names(now time.Time) []string {
@@ -175,14 +214,17 @@ func (r *roster) dropLocked(name string) {
 	}
 }
 
-func (r *roster) addLocked(rooms map[string]int, sign int) {
+func (r *roster) addLocked(rooms map[string]Crowd, sign int) {
 	for room, n := range rooms {
-		r.addRoomLocked(room, sign*n)
+		r.addRoomLocked(room, n, sign)
 	}
 }
 
-func (r *roster) addRoomLocked(room string, n int) {
-	if r.totals[room] += n; r.totals[room] == 0 {
+func (r *roster) addRoomLocked(room string, n Crowd, sign int) {
+	t := r.totals[room]
+	t.Sessions += sign * n.Sessions
+	t.People += sign * n.People
+	if r.totals[room] = t; t == (Crowd{}) {
 		delete(r.totals, room)
 	}
 }
@@ -191,20 +233,20 @@ func (r *roster) addRoomLocked(room string, n int) {
 func (r *roster) check() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	sums := map[string]int{}
+	sums := map[string]Crowd{}
 	for _, p := range r.peers {
 		for room, n := range p.rooms {
-			sums[room] += n
+			sums[room] = Crowd{sums[room].Sessions + n.Sessions, sums[room].People + n.People}
 		}
 	}
 	for room, n := range sums {
 		if r.totals[room] != n {
-			return fmt.Errorf("room %s: total %d, sum over nodes %d", room, r.totals[room], n)
+			return fmt.Errorf("room %s: total %v, sum over nodes %v", room, r.totals[room], n)
 		}
 	}
 	for room, n := range r.totals {
-		if n <= 0 || sums[room] != n {
-			return fmt.Errorf("room %s: total %d, sum over nodes %d", room, n, sums[room])
+		if n.Sessions <= 0 || n.People < 0 || sums[room] != n {
+			return fmt.Errorf("room %s: total %v, sum over nodes %v", room, n, sums[room])
 		}
 	}
 	return nil

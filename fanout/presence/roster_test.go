@@ -37,7 +37,7 @@ func TestRosterModel(t *testing.T) {
 		online := func(rooms map[string]announced) map[string]int {
 			out := map[string]int{}
 			for room, v := range rooms {
-				out[room] = v.online()
+				out[room] = v.crowd().Sessions
 			}
 			return out
 		}
@@ -116,7 +116,10 @@ func TestRosterModel(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				expire()
-				got := r.rooms(now)
+				got := map[string]int{}
+				for room, c := range r.rooms(now) {
+					got[room] = c.Sessions
+				}
 				alive, sure, want := 0, true, map[string]int{}
 				for _, n := range nodes {
 					if n.known {
@@ -160,12 +163,12 @@ func TestRosterAsks(t *testing.T) {
 		{true, "map[]", func() bool { return say(7, false, 0, 1, "a", 1) }},  // changes of what is not known
 		{false, "map[]", func() bool { return say(8, false, 0, 1, "a", 2) }}, // asked just now
 		{false, "map[]", func() bool { return say(9, true, 0, 2, "a", 3) }},
-		{false, "map[a:3 b:1]", func() bool { return say(9, true, 1, 2, "b", 1) }},
-		{false, "map[a:4 b:1]", func() bool { return say(10, false, 0, 1, "a", 4) }},
-		{false, "map[a:4]", func() bool { return say(11, false, 0, 1, "b", 0) }},
-		{false, "map[a:4]", func() bool { return say(11, false, 0, 1, "a", 9) }}, // again: taken for a loss, asked just now
-		{true, "map[a:4]", func() bool { now = now.Add(2 * time.Second); return say(12, false, 0, 1, "a", 5) }},
-		{false, "map[a:6]", func() bool { return say(13, true, 0, 1, "a", 6) }},
+		{false, "map[a:{3 3} b:{1 1}]", func() bool { return say(9, true, 1, 2, "b", 1) }},
+		{false, "map[a:{4 4} b:{1 1}]", func() bool { return say(10, false, 0, 1, "a", 4) }},
+		{false, "map[a:{4 4}]", func() bool { return say(11, false, 0, 1, "b", 0) }},
+		{false, "map[a:{4 4}]", func() bool { return say(11, false, 0, 1, "a", 9) }}, // again: taken for a loss, asked just now
+		{true, "map[a:{4 4}]", func() bool { now = now.Add(2 * time.Second); return say(12, false, 0, 1, "a", 5) }},
+		{false, "map[a:{6 6}]", func() bool { return say(13, true, 0, 1, "a", 6) }},
 	} {
 		if ask := step.do(); ask != step.ask || fmt.Sprint(r.rooms(now)) != step.want {
 			t.Errorf("step %d: asks %v, rooms %v; want %v, %s", i, ask, r.rooms(now), step.ask, step.want)

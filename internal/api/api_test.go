@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,6 +27,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type loopback struct {
 	feeds    map[string]room.Feed
 	settings map[string][]byte
+	showsMu  sync.Mutex
+	shows    map[string][]byte
 	revision uint64
 	gifts    []protocol.StoredGift
 	audit    []Audited // newest first
@@ -80,7 +83,18 @@ func (b *loopback) AuditOf(_ context.Context, id string, before uint64, limit in
 	}
 	return out, nil
 }
-func (b *loopback) Note(string, []byte) error    { return nil }
+func (b *loopback) Note(string, []byte) error { return nil }
+func (b *loopback) Show(_ context.Context, id string) ([]byte, uint64, error) {
+	b.showsMu.Lock()
+	defer b.showsMu.Unlock()
+	return b.shows[id], 0, nil
+}
+func (b *loopback) PutShow(_ context.Context, id string, record []byte, _ uint64) (uint64, error) {
+	b.showsMu.Lock()
+	defer b.showsMu.Unlock()
+	b.shows[id] = record
+	return 1, nil
+}
 func (b *loopback) AddLikes(string, int64) error { return nil }
 func (b *loopback) Settings(_ context.Context, id string) ([]byte, uint64, error) {
 	return b.settings[id], b.revision, nil
@@ -124,7 +138,7 @@ func newWorld(t *testing.T, change func(*Config)) *world {
 		t.Fatal(err)
 	}
 	gate := limit.NewGate(rules, limit.NewClock())
-	b := &loopback{feeds: map[string]room.Feed{}, settings: map[string][]byte{}}
+	b := &loopback{feeds: map[string]room.Feed{}, settings: map[string][]byte{}, shows: map[string][]byte{}}
 	hub, err := room.New(room.Config{Bus: b, Gate: gate, AutoCreate: true, EventTypes: []string{"poll"}, Gifts: []protocol.CatalogueGift{{ID: "rose", Name: "Rose", Price: 1}}})
 	if err != nil {
 		t.Fatal(err)
@@ -214,6 +228,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"POST", "/rooms/demo/gifts", `{"user":{"id":"u#"},"id":"#","gift":"rose"}`, []string{"service", "admin"}},
 		{"POST", "/rooms/demo/likes", `{"user":{"id":"u#"},"id":"#","count":2}`, []string{"service", "admin"}},
 		{"GET", "/rooms/demo/gifts", "", []string{"service", "admin"}},
+		{"GET", "/rooms/demo/people", "", []string{"host", "moderator", "service", "admin"}},
 		{"POST", "/rooms/demo/events", `{"id":"#","type":"poll","data":{"n":1}}`, []string{"service", "admin"}},
 		{"POST", "/broadcast", `{"id":"#","type":"poll"}`, []string{"service", "admin"}},
 		{"POST", "/rooms/demo/moderate", `{"action":"mute","user":"bad#","seconds":60}`, []string{"host", "moderator", "admin"}},

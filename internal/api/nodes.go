@@ -25,6 +25,7 @@ const (
 	AskRoom                    // one room, as its host sees it
 	AskTraffic                 // what the limits decided lately
 	AskPerson                  // what is known of a user in a room, asked as room/user
+	AskPeople                  // who is in a room
 )
 
 // Tell answers another node's question with what this node knows by itself.
@@ -41,6 +42,12 @@ func (a *API) Tell(question Question, about string) ([]byte, error) {
 			p = r.Person(user)
 		}
 		return json.Marshal(p)
+	case AskPeople:
+		var q peopleQuestion
+		if err := json.Unmarshal([]byte(about), &q); err != nil {
+			return nil, err
+		}
+		return json.Marshal(a.peopleHere(q))
 	}
 	var here roomHere
 	if r, ok := a.cfg.Hub.Room(about); ok {
@@ -125,7 +132,7 @@ func joinRooms(lists [][]listed) []listed {
 				byID[r.ID] = &r
 				continue
 			}
-			old.Online, old.Likes = max(old.Online, r.Online), max(old.Likes, r.Likes)
+			old.Online, old.People, old.Likes = max(old.Online, r.Online), max(old.People, r.People), max(old.Likes, r.Likes)
 			old.Rates.Danmaku += r.Rates.Danmaku
 			old.Rates.Gift += r.Rates.Gift
 			old.Rates.Like += r.Rates.Like

@@ -181,8 +181,9 @@ type seen struct {
 // detailed is a room as those see it who read or moderate it.
 type detailed struct {
 	room.Info
-	Rates allRates `json:"rates"`
-	Quota []quota  `json:"quota"`
+	Rates allRates   `json:"rates"`
+	Show  *shownShow `json:"show,omitempty"`
+	Quota []quota    `json:"quota"`
 }
 
 // allRates adds what was not admitted.
@@ -201,6 +202,9 @@ type quota struct {
 func (a *API) detail(i room.Info) detailed {
 	r := i.Rates.TenSeconds
 	d := detailed{Info: i, Rates: allRates{shown(r), r.Degraded, r.Refused}, Quota: make([]quota, len(i.Quota))}
+	if len(i.Shows) > 0 {
+		d.Show = showOf(i.Shows[0], false)
+	}
 	for n, q := range i.Quota {
 		d.Quota[n] = quota{q, a.perSecond(q)}
 	}

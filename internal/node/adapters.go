@@ -27,12 +27,13 @@ type bus struct {
 	*store.RecentLog
 	*store.Journal
 	*store.Held
+	*store.Shows
 }
 
 var _ room.Bus = bus{}
 
 func newBus(f *fanout.Fabric) bus {
-	return bus{f.Feeds, f.Store.Gifts, f.Store.Likes, f.Store.Settings, f.Store.Audit, f.Store.Recent, f.Store.Journal, f.Store.Held}
+	return bus{f.Feeds, f.Store.Gifts, f.Store.Likes, f.Store.Settings, f.Store.Audit, f.Store.Recent, f.Store.Journal, f.Store.Held, f.Store.Shows}
 }
 
 // Subscribe implements [room.Publisher].
@@ -68,6 +69,12 @@ func (b bus) Note(id string, event []byte) error { return busError(b.Journal.Not
 func (b bus) PutHeld(ctx context.Context, id, mid string, value []byte, last uint64, done bool) (uint64, error) {
 	seq, err := b.Held.PutHeld(ctx, id, mid, value, last, done)
 	return seq, busError(err)
+}
+
+// PutShow implements [room.ShowBook].
+func (b bus) PutShow(ctx context.Context, id string, record []byte, revision uint64) (uint64, error) {
+	next, err := b.Shows.PutShow(ctx, id, record, revision)
+	return next, busError(err)
 }
 
 // auditTrail lets the API read what the fabric keeps.

@@ -9,7 +9,7 @@
 // answers kept in it are fixed once [Start] has returned.
 //
 // Files: node.go (the parts, in the order they are made), closers.go (the end), ports.go and doors.go (listeners, servers, what
-// comes in by them), certificate.go, hello.go (who a socket is of), tokens.go (signing, verifying, revoking), nodes.go and
+// comes in by them), certificate.go, hello.go (who a socket is of), tokens.go (signing, verifying, revoking), nodes.go, people.go and
 // inside.go (the fabric between nodes), questions.go (what nodes ask each other), adapters.go and journal.go (rooms, API and limits to the fabric),
 // quotas.go (limits over nodes), rulesource.go (where limits come from), changes.go (what is said to a change of them, before and
 // after), observers.go (who looks on at the gate), gifts.go (who pays for gifts), webhooks.go (what is delivered), readiness.go,

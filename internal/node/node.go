@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"crypto/x509"
-	"iter"
 	"log/slog"
 	"net"
 
@@ -191,7 +190,7 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, rules *limit.Rul
 		deflateFrom = 1
 	}
 	n.hub, err = room.New(room.Config{
-		Bus: newBus(n.fabric), Gate: n.gate, Lag: n.lag.Read, Behind: n.cfg.Rooms.Behind, Shed: n.sockets.Shed, Verify: n.verify, Allowances: said.of, Elsewhere: n.fabric.Presence.Online, Storing: n.fabric.Store.Storing,
+		Bus: newBus(n.fabric), Gate: n.gate, Lag: n.lag.Read, Behind: n.cfg.Rooms.Behind, Shed: n.sockets.Shed, Verify: n.verify, Allowances: said.of, Elsewhere: n.elsewhere, Storing: n.fabric.Store.Storing,
 		EventTypes: n.cfg.Events.Types, NoteSessions: n.cfg.Events.Sessions == config.EventsOn, NoDanmaku: n.cfg.Events.Danmaku == config.EventsOff, Everywhere: n.everywhere, Followed: n.cfg.Rooms.Followed,
 		Gifts: n.cfg.Gifts.Catalogue, Node: n.cfg.NodeID, Log: n.log, Metrics: room.NewMetrics(reg),
 		AutoCreate: true, // whoever opens a room is asked by newRooms
@@ -215,16 +214,6 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, rules *limit.Rul
 		return err
 	}
 	n.fabric.Presence.Announce(n.audiences)
+	n.fabric.Presence.Sample(samples{n.hub})
 	return n.fabric.Questions.Answer(verbCast, n.hear)
-}
-
-// audiences yields the rooms of this node for the others to count.
-func (n *Node) audiences() iter.Seq2[string, int] {
-	return func(yield func(string, int) bool) {
-		for _, r := range n.hub.Rooms() {
-			if r.Here > 0 && !yield(r.ID, r.Here) {
-				return
-			}
-		}
-	}
 }

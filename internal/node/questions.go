@@ -74,7 +74,7 @@ func (n *Node) askNodes(ctx context.Context, question api.Question, about string
 	return slices.Collect(maps.Values(n.others(ctx, apiVerbs[question], []byte(about))))
 }
 
-var apiVerbs = [...]string{api.AskRooms: "rooms", api.AskRoom: "room", api.AskTraffic: "recent", api.AskPerson: "person"}
+var apiVerbs = [...]string{api.AskRooms: "rooms", api.AskRoom: "room", api.AskTraffic: "recent", api.AskPerson: "person", api.AskPeople: "people"}
 
 // answerNodes answers what the other nodes ask.
 func (n *Node) answerNodes(calls *api.API) error {

@@ -69,7 +69,8 @@ func New[V Viewer](env *Env) *Audience[V] {
 
 // View is the room at the instant of a join: what is not in it reaches the member live.
 type View struct {
-	Online int
+	Online int // sessions
+	People int // who have them
 	Likes  int64
 	Gift   uint64   // sequence of the last gift that is not to come live
 	Recent [][]byte // danmaku that are not to come live
@@ -79,8 +80,8 @@ type View struct {
 }
 
 // Join puts v among those who get the next flush, and returns what went before it, in one critical section: so v misses
-// nothing and sees nothing twice.
-func (a *Audience[V]) Join(v V, resume *protocol.Cursor) View {
+// nothing and sees nothing twice. People are in the room now, v's among them.
+func (a *Audience[V]) Join(v V, people int, resume *protocol.Cursor) View {
 	now := a.env.Clock()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -97,19 +98,21 @@ func (a *Audience[V]) Join(v V, resume *protocol.Cursor) View {
 	out.Recent, newest = a.history.since(from, a.tick.unshown)
 	out.Chat, out.Last = newest.ts, newest.id()
 	a.shards.add(v)
+	a.crowd.people = people
 	if a.shards.size == 1 {
-		a.crowd.shown = a.shards.size + a.crowd.elsewhere // told in the welcome
+		a.crowd.shown = headcount{a.shards.size + a.crowd.elsewhere, people} // told in the welcome
 	}
 	a.countLocked()
-	out.Online = a.crowd.online()
+	out.Online, out.People = a.crowd.online(), people
 	return out
 }
 
-// Leave takes v out.
-func (a *Audience[V]) Leave(v V) {
+// Leave takes v out. People are in the room without it.
+func (a *Audience[V]) Leave(v V, people int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.shards.remove(v)
+	a.crowd.people = people
 	a.countLocked()
 }
 

@@ -44,7 +44,7 @@ func danmaku(mid string) []byte {
 func TestAnAnswerGoesWithItsMessage(t *testing.T) {
 	a, now := manual(Config{Tick: 25 * time.Millisecond})
 	v := &viewer{}
-	a.Join(v, nil)
+	a.Join(v, 0, nil)
 	// settle shows what is due now, and returns for how long nothing is.
 	settle := func() (wait time.Duration) {
 		for more := true; more && wait == 0; {
@@ -114,7 +114,7 @@ func TestAudienceModel(t *testing.T) {
 			},
 			"join": func(t *rapid.T) {
 				v := &viewer{spot: Spot{Order: rapid.IntRange(0, 9).Draw(t, "order")}}
-				view := a.Join(v, nil)
+				view := a.Join(v, 0, nil)
 				owed[v] = [2]int{a.tick.unshown, int(a.gifts.last - a.gifts.shown)} // the rest it was told
 				if want := min(said, a.history.most) - a.tick.unshown; len(view.Recent) != max(0, want) || view.Gift != a.gifts.shown {
 					t.Fatalf("told %d recent ones of %d said, %d unshown; gift %d", len(view.Recent), said, a.tick.unshown, view.Gift)
@@ -123,7 +123,7 @@ func TestAudienceModel(t *testing.T) {
 			"leave": func(t *rapid.T) {
 				flush() // else what waits would be lost to whoever leaves, as it should
 				for v, want := range owed {
-					a.Leave(v)
+					a.Leave(v, 0)
 					if v.danmaku != want[0] || v.gifts != want[1] {
 						t.Fatalf("got %d danmaku and %d gifts, want %v", v.danmaku, v.gifts, want)
 					}
@@ -148,7 +148,7 @@ func TestAudienceModel(t *testing.T) {
 				total += int64(rapid.IntRange(-2, 5).Draw(t, "more"))
 				a.Likes(total)
 			},
-			"elsewhere": func(t *rapid.T) { a.Elsewhere(rapid.IntRange(0, 3).Draw(t, "elsewhere")) },
+			"elsewhere": func(t *rapid.T) { a.Elsewhere(rapid.IntRange(0, 3).Draw(t, "elsewhere"), 0) },
 			"flush":     func(*rapid.T) { flush() },
 			"time": func(t *rapid.T) {
 				*now = now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond)
@@ -178,9 +178,9 @@ func (a *Audience[V]) check() error {
 func quiet(n, workers int) *Audience[*viewer] {
 	a, now := manual(Config{Workers: workers, OnlineEvery: 1 << 40})
 	for i := range n {
-		a.Join(&viewer{spot: Spot{Order: i}}, nil)
+		a.Join(&viewer{spot: Spot{Order: i}}, 0, nil)
 	}
-	a.crowd.shown = a.crowd.online() // the count is not to be shown any more
+	a.crowd.shown = a.crowd.count() // the count is not to be shown any more
 	*now = now.Add(time.Second)
 	a.look()
 	return a

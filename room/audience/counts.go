@@ -44,29 +44,35 @@ func (a *Audience[V]) Likes(total int64) {
 	}
 }
 
-// crowd is how many sessions are in a room, here and elsewhere. Guarded by Audience.mu.
+// headcount is a room's sessions, and the persons who have them.
+type headcount struct{ sessions, people int }
+
+// crowd is how many are in a room, here and elsewhere. Guarded by Audience.mu.
 type crowd struct {
-	here, elsewhere int
-	shown           int
+	here, elsewhere int // sessions
+	people          int // on all nodes
+	shown           headcount
 	shownAt         limit.Instant
 }
 
 func (c *crowd) online() int { return c.here + c.elsewhere }
 
+func (c *crowd) count() headcount { return headcount{c.online(), c.people} }
+
 // dueLocked returns when the count is to be shown.
 func (c *crowd) dueLocked(every time.Duration) limit.Instant {
-	if c.here == 0 || c.online() == c.shown {
+	if c.here == 0 || c.count() == c.shown {
 		return never
 	}
 	return c.shownAt.Add(every)
 }
 
 // takeLocked returns what is to be shown now, if anything.
-func (c *crowd) takeLocked(now limit.Instant, every time.Duration) (online int, show bool) {
+func (c *crowd) takeLocked(now limit.Instant, every time.Duration) (count headcount, show bool) {
 	if now < c.dueLocked(every) {
-		return 0, false
+		return count, false
 	}
-	c.shown, c.shownAt = c.online(), now
+	c.shown, c.shownAt = c.count(), now
 	return c.shown, true
 }
 
@@ -79,11 +85,11 @@ func (a *Audience[V]) countLocked() {
 	}
 }
 
-// Elsewhere takes how many sessions are in the room on other nodes.
-func (a *Audience[V]) Elsewhere(n int) {
+// Elsewhere takes how many sessions are in the room on other nodes, and how many persons on all.
+func (a *Audience[V]) Elsewhere(sessions, people int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.crowd.elsewhere = n
+	a.crowd.elsewhere, a.crowd.people = sessions, people
 	a.countLocked()
 }
 

@@ -171,7 +171,7 @@ func (a *Audience[V]) look() (wait time.Duration, more bool) {
 	t.owed, t.paid, t.release = t.paid[:0], nil, never
 	t.flushed, t.sleeps = now, awake
 	a.gifts.shown = a.gifts.last
-	online, showOnline := a.crowd.takeLocked(now, a.env.OnlineEvery)
+	count, showOnline := a.crowd.takeLocked(now, a.env.OnlineEvery)
 	delta, total, showLikes := a.likes.takeLocked(now, a.env.LikeEvery)
 	t.snapshot = a.shards.freeze(t.snapshot[:0])
 	t.plain = a.shards.deflating < a.env.DeflateFrom
@@ -181,7 +181,7 @@ func (a *Audience[V]) look() (wait time.Duration, more bool) {
 		batch.Add(protocol.ClassControl, protocol.AppendMissed(nil, missed))
 	}
 	if showOnline {
-		batch.Add(protocol.ClassLike, protocol.AppendOnline(nil, online))
+		batch.Add(protocol.ClassLike, protocol.AppendOnline(nil, count.sessions, count.people))
 	}
 	if showLikes {
 		batch.Add(protocol.ClassLike, protocol.AppendLike(nil, delta, total))

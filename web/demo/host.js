@@ -8,6 +8,7 @@ import { Chat } from "./views/chat.js";
 import { $, dressFace, make } from "./views/dom.js";
 import { Figures } from "./views/figures.js";
 import { openPage } from "./views/page.js";
+import { People } from "./views/people.js";
 import { poll } from "./views/poll.js";
 import { connect, keepToken, roomOfPage, takeToken } from "./views/session.js";
 import { Settings } from "./views/settings.js";
@@ -42,6 +43,7 @@ class Desk {
     $("room-id").textContent = `/${room}`;
     this.#figures = new Figures($("tiles"), FIGURES, page);
     this.#settings = new Settings(path, () => token, page);
+    new People(path, () => token, page);
     this.#listen(signal);
     page.onLanguage(() => this.#show());
     poll(path, { ms: POLL_MS, token: () => token, signal, onAnswer: (answer) => this.#answer(answer) });
@@ -65,7 +67,8 @@ class Desk {
   #count(body) {
     const { language } = this.#page;
     const rates = body.rates ?? {};
-    this.#figures.set("host.online", body.online, language.compact(body.online));
+    const people = body.people ?? body.online;
+    this.#figures.set("host.online", people, language.compact(people));
     this.#figures.set("host.likes", body.likes, language.compact(body.likes));
     this.#figures.set("host.danmaku", rates.danmaku, language.rate(rates.danmaku ?? 0));
     this.#figures.set("host.gifts", rates.gift, language.rate(rates.gift ?? 0));

@@ -29,7 +29,7 @@ class RoomPage {
   #connection;
   #messages = new Messages();
   #likes = new LikeTotal();
-  #state = { title: "", online: 0, slow_mode_ms: 0, closed: false, pinned: null };
+  #state = { title: "", people: 0, slow_mode_ms: 0, closed: false, pinned: null };
   #self = null;
   #giftRetryMs = 600_000;
   #combos = new Map();
@@ -99,8 +99,8 @@ class RoomPage {
       this.#stage.likes(delta);
       this.#showLikes();
     },
-    online: ({ count }) => {
-      this.#state.online = count;
+    online: ({ count, people = count }) => {
+      this.#state.people = people;
       this.#showOnline();
     },
     room: (event) => this.#changed(event),
@@ -280,8 +280,8 @@ class RoomPage {
 
   #showOnline() {
     const { language } = this.#page;
-    $("online").lastElementChild.textContent = language.compact(this.#state.online);
-    $("online").title = language.text("room.online", { n: this.#state.online });
+    $("online").lastElementChild.textContent = language.compact(this.#state.people);
+    $("online").title = language.text("room.online", { n: this.#state.people });
   }
 
   #showLikes() {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readQuota, readRefusals } from "../demo/models/desk.js";
 import { Metrics } from "../demo/models/metrics.js";
+import { readPeople } from "../demo/models/people.js";
 import { honoursOf, portray } from "../demo/models/person.js";
 import { readRooms, totalOnline } from "../demo/models/roster.js";
 import { sceneOf } from "../demo/models/scene.js";
@@ -56,4 +57,12 @@ test("honours are what the page knows of a user's attributes, in their order, sh
   assert.deepEqual(honoursOf({ id: "u", attrs }), [{ name: "level", value: "12" }, { name: "badge", value: "👩‍👩‍👧".repeat(16) }]);
   assert.deepEqual(honoursOf({ id: "u" }), []);
   assert.deepEqual(honoursOf(undefined), []);
+});
+
+test("people: the show or none, and persons with what is odd left out", () => {
+  const read = readPeople({ now: 2, sessions: 3, show: { begin: 5, people: 9, exact: false, peak: 4, peak_at: 6, people_by_minute: [1, "x", 4] }, people: [{ id: "a", role: "host", since: 7, sessions: 2 }, { id: 5 }, { id: "b", role: "emperor" }], next: "0.1.b" });
+  assert.deepEqual(read.show, { begin: 5, end: 0, people: 9, exact: false, peak: 4, peakAt: 6, minutes: [1, 0, 4] });
+  assert.deepEqual(read.people.map((p) => [p.user.id, p.role, p.since, p.sessions]), [["a", "host", 7, 2], ["b", "viewer", 0, 1]]);
+  assert.equal(read.more, true);
+  for (const body of [null, undefined, {}, { show: 7, people: 7 }]) assert.deepEqual(readPeople(body), { now: 0, sessions: 0, show: null, people: [], more: false });
 });

@@ -18,7 +18,7 @@ func TestEverythingIsReadFromAFrame(t *testing.T) {
 		said := protocol.AppendDanmaku(nil, protocol.Danmaku{MID: "abcdefghijk", User: user, Text: evil + tr.tag.marker(7), TS: 1790000000000})
 		given := protocol.AppendGift(nil, protocol.Gift{User: user, Gift: "rose", Count: 3, Combo: 6, TS: 1790000000001})
 		events := [][]byte{said, protocol.AppendStoredGift(nil, protocol.StoredGift{Seq: 42, Prev: 41, Event: given}), protocol.AppendLike(nil, 120, 4567),
-			protocol.AppendMissed(nil, 37), protocol.AppendRoom(nil, protocol.RoomState{Title: evil, Pinned: said}), protocol.AppendOnline(nil, 5),
+			protocol.AppendMissed(nil, 37), protocol.AppendRoom(nil, protocol.RoomState{Title: evil, Pinned: said}), protocol.AppendOnline(nil, 5, 4),
 			protocol.AppendAck(nil, protocol.Ack{ID: "dxyz1", Code: protocol.OK, MID: "m", TS: 7, Seq: 9}, protocol.ParseLang("zh"))}
 		frame := protocol.NewEventFrame(bytes.Join(events, []byte{','}))
 		var c digests

@@ -78,6 +78,11 @@ export class Language {
     return this.text("time.h", { n: Math.ceil(s / 3600) });
   }
 
+  /** A time of day; a dash for none. */
+  clock(ms) {
+    return ms > 0 ? new Intl.DateTimeFormat(this.#code, { hour: "2-digit", minute: "2-digit" }).format(ms) : "–";
+  }
+
   #value(value) {
     return typeof value === "number" ? this.#whole.format(value) : isolate(String(value ?? ""));
   }

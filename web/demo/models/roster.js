@@ -11,7 +11,7 @@ export function readRooms(body) {
     .map((room) => ({
       id: room.id,
       title: room.title || room.id,
-      online: count(room.online),
+      online: count(room.people ?? room.online),
       likes: count(room.likes),
       danmaku: count(room.rates?.danmaku),
       closed: room.closed === true,

@@ -1,0 +1,187 @@
+package room
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"liveroom/protocol"
+	"liveroom/room/people"
+)
+
+// online is the last count that the viewer was told, and of how many persons.
+func (v *viewer) online() string {
+	all := v.seen("online")
+	if len(all) == 0 {
+		return "nothing"
+	}
+	return fmt.Sprint(all[len(all)-1].Count, " ", all[len(all)-1].People)
+}
+
+// CASES: two windows of a person count once, in the welcome, in what viewers are told and in what the host sees.
+func TestPeopleAreNotSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newMemoryBus(), nil)
+		a := w.join("demo", "a")
+		w.join("demo", "a")
+		b := w.join("demo", "b")
+		time.Sleep(3 * time.Second)
+		if got := a.online(); got != "3 2" {
+			t.Errorf("told %s", got)
+		}
+		if got := b.at("welcome")[0].Room; got.Online != 3 || got.People != 2 {
+			t.Errorf("welcome %+v", got)
+		}
+		time.Sleep(10 * time.Second)
+		r, _ := w.hub.Room("demo")
+		if i := r.Info(); i.Online != 3 || i.People != 2 || len(i.Shows) != 1 || i.Shows[0].People != 2 || i.Shows[0].Peak != 2 {
+			t.Errorf("info %+v", i)
+		}
+		b.Leave()
+		time.Sleep(3 * time.Second)
+		if got := a.online(); got != "2 1" {
+			t.Errorf("told %s", got)
+		}
+	})
+}
+
+// What was told of a show does not fall when the node dies, nor its peak; a show ends with the room's closing, and another begins with its opening.
+func TestShowsSurviveTheNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := newMemoryBus()
+		w := newWorld(t, bus, nil)
+		for i := range 30 {
+			w.join("demo", fmt.Sprint("u", i)).say(fmt.Sprint("hello ", i))
+		}
+		time.Sleep(7 * time.Second)
+		before, err := w.hub.Shows(t.Context(), "demo")
+		if err != nil || len(before) != 1 || before[0].People != 30 || before[0].Peak != 30 || before[0].Minutes[0].Danmaku != 30 {
+			t.Fatalf("%+v, %v", before, err)
+		}
+		w.join("demo", "unstored") // and then it dies: nothing is handed over
+
+		again := newWorld(t, bus, func(c *Config) { c.Node = "n2" })
+		a := again.join("demo", "host", as(protocol.RoleHost))
+		r, _ := again.hub.Room("demo")
+		if s := r.Census().Shows(); len(s) != 1 || s[0].People < 30 || s[0].Peak < 30 {
+			t.Fatalf("after the kill: %+v", s)
+		}
+		time.Sleep(7 * time.Second)
+		if s := r.Census().Shows(); s[0].Begin != before[0].Begin || s[0].People < 31 {
+			t.Fatalf("a while after the kill: %+v", s)
+		}
+		if e := a.moderate(protocol.ActionClose, nil); e.Code != int(protocol.OK) {
+			t.Fatal(e)
+		}
+		time.Sleep(time.Minute)
+		if s := r.Census().Shows(); s[0].End == 0 {
+			t.Fatalf("closed: %+v", s)
+		}
+		if e := a.moderate(protocol.ActionOpen, nil); e.Code != int(protocol.OK) {
+			t.Fatal(e)
+		}
+		time.Sleep(7 * time.Second)
+		if s := r.Census().Shows(); len(s) != 2 || s[0].End != 0 || s[0].Begin <= s[1].End {
+			t.Fatalf("opened: %+v", s)
+		}
+	})
+}
+
+// Whoever is on several nodes counts once, also in the show's peak.
+func TestPeopleOfAllNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := newMemoryBus()
+		var nodes [2]*world
+		for i := range nodes {
+			nodes[i] = newWorld(t, bus, func(c *Config) {
+				c.Node = fmt.Sprint("n", i)
+				c.Elsewhere = func(room string) Others {
+					other := nodes[1-i]
+					if other == nil {
+						return Others{}
+					}
+					r, ok := other.hub.Room(room)
+					if !ok {
+						return Others{}
+					}
+					return Others{Sessions: r.audience.Here(), Version: r.people.Version(), People: func() []people.Crowd { return []people.Crowd{r.people.Crowd()} }}
+				}
+			})
+		}
+		a := nodes[0].join("demo", "a")
+		nodes[1].join("demo", "a")
+		nodes[1].join("demo", "b")
+		time.Sleep(20 * time.Second)
+		if got := a.online(); got != "3 2" {
+			t.Errorf("told %s", got)
+		}
+		for _, w := range nodes {
+			r, _ := w.hub.Room("demo")
+			if s := r.Census().Shows(); len(s) != 1 || s[0].People != 2 || s[0].Peak != 2 {
+				t.Errorf("node %s: %+v", w.hub.cfg.Node, s)
+			}
+		}
+	})
+}
+
+// Staff stands first, then the newest; a place goes on behind itself.
+func TestPersonsInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newMemoryBus(), nil)
+		for _, j := range []string{"a", "mod", "b", "host", "c", "a"} {
+			w.join("demo", j, as(map[string]protocol.Role{"mod": protocol.RoleModerator, "host": protocol.RoleHost}[j]))
+			time.Sleep(time.Second)
+		}
+		r, _ := w.hub.Room("demo")
+		names := func(all []Visitor) (out []string) {
+			for _, p := range all {
+				out = append(out, fmt.Sprint(p.ID, p.Sessions))
+			}
+			return out
+		}
+		whole := r.Visitors(nil, 100)
+		if got := strings.Join(names(whole), " "); got != "host1 mod1 a2 c1 b1" {
+			t.Fatal(got)
+		}
+		var paged []Visitor
+		for at := (*Standing)(nil); ; {
+			page := r.Visitors(at, 2)
+			if len(page) == 0 {
+				break
+			}
+			paged = append(paged, page...)
+			s, ok := ParseStanding(page[len(page)-1].Standing().String())
+			if !ok {
+				t.Fatal("a place can't be read")
+			}
+			at = &s
+		}
+		if !slices.Equal(names(paged), names(whole)) {
+			t.Errorf("paged %v", names(paged))
+		}
+		if got := names(r.VisitorsOf([]string{"a", "nobody"})); !slices.Equal(got, []string{"a2"}) {
+			t.Error(got)
+		}
+	})
+}
+
+// While the store is away nobody waits, and what was counted meanwhile is stored once it is back.
+func TestShowsWithoutTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := newMemoryBus()
+		w := newWorld(t, bus, nil)
+		w.join("demo", "a")
+		bus.set(func(b *memoryBus) { b.down = true })
+		w.join("demo", "b")
+		time.Sleep(time.Minute)
+		bus.set(func(b *memoryBus) { b.down = false })
+		time.Sleep(7 * time.Second)
+		if s, err := w.hub.Shows(context.Background(), "demo"); err != nil || len(s) != 1 || s[0].People != 2 {
+			t.Fatalf("%+v, %v", s, err)
+		}
+	})
+}
