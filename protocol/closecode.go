@@ -64,6 +64,7 @@ type Refusal struct {
 	// Scope and Rule name the limit that refused a hello; "" for none.
 	Scope, Rule string
 	Detail      string // one ASCII word that explains the code further, at most 40 bytes; "" for none
+	Words       string // of the platform, of whoever it does not let in, for the ack alone; "" for none
 }
 
 // Reason renders the close reason: compact ASCII JSON of at most 123 bytes, the most a close frame can carry.
@@ -90,6 +91,8 @@ func (r Refusal) Answer() *Error {
 		return &Error{Reason: ReasonUnauthenticated, Detail: r.Detail}
 	case r.Code == CloseForbidden && (r.Detail == string(ReasonBanned) || r.Detail == string(ReasonNetworkBanned)):
 		return &Error{Reason: Reason(r.Detail)}
+	case r.Code == CloseForbidden && r.Detail == string(ReasonRejected):
+		return &Error{Reason: ReasonRejected, Detail: r.Words}
 	case r.Code == CloseForbidden:
 		return &Error{Reason: ReasonForbidden, Detail: r.Detail}
 	case r.Code == CloseNoRoom:

@@ -30,6 +30,7 @@ const (
 	ReasonDeclined        Reason = "declined"
 	ReasonForbidden       Reason = "forbidden"
 	ReasonByBackend       Reason = "gifts_by_backend"
+	ReasonRejected        Reason = "rejected"
 	ReasonMuted           Reason = "muted"
 	ReasonBanned          Reason = "banned"
 	ReasonNetworkBanned   Reason = "network_banned"
@@ -59,7 +60,7 @@ var codeOf = map[Reason]Code{
 	ReasonBadRequest: BadRequest, ReasonTooLong: BadRequest,
 	ReasonUnauthenticated: Unauthenticated,
 	ReasonFunds:           Unpaid, ReasonDeclined: Unpaid,
-	ReasonForbidden: Forbidden, ReasonByBackend: Forbidden, ReasonMuted: Forbidden, ReasonBanned: Forbidden,
+	ReasonForbidden: Forbidden, ReasonByBackend: Forbidden, ReasonRejected: Forbidden, ReasonMuted: Forbidden, ReasonBanned: Forbidden,
 	ReasonNetworkBanned: Forbidden, ReasonMembersOnly: Forbidden, ReasonFollowersOnly: Forbidden, ReasonStaffOnly: Forbidden, ReasonEmojiOnly: Forbidden, ReasonLinksOff: Forbidden,
 	ReasonNotFound: NotFound,
 	ReasonConflict: Conflict, ReasonListFull: Conflict, ReasonDecided: Conflict, ReasonRoomClosed: Conflict,
@@ -80,7 +81,7 @@ func (r Reason) Code() Code {
 // Reasons lists every reason, in the order of the documentation.
 func Reasons() []Reason {
 	return []Reason{
-		ReasonBadRequest, ReasonTooLong, ReasonUnauthenticated, ReasonFunds, ReasonDeclined, ReasonForbidden, ReasonByBackend, ReasonMuted, ReasonBanned,
+		ReasonBadRequest, ReasonTooLong, ReasonUnauthenticated, ReasonFunds, ReasonDeclined, ReasonForbidden, ReasonByBackend, ReasonRejected, ReasonMuted, ReasonBanned,
 		ReasonNetworkBanned, ReasonMembersOnly, ReasonFollowersOnly, ReasonStaffOnly, ReasonEmojiOnly, ReasonLinksOff,
 		ReasonNotFound, ReasonConflict, ReasonListFull, ReasonDecided, ReasonRoomClosed, ReasonRateLimited, ReasonSlowMode, ReasonRepeatedText,
 		ReasonInternal, ReasonUnavailable, ReasonTryLater, ReasonRoomBusy, ReasonFolded, ReasonHeld,

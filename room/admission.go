@@ -142,7 +142,7 @@ func personal(scope string) bool {
 // barred returns why a speaker may not send anything of the kind.
 func (r *Room) barred(p *policy, by *Speaker, c protocol.Class) *protocol.Error {
 	now := int64(0)
-	if len(p.muted)+len(p.banned) > 0 {
+	if len(p.muted)+len(p.banned) > 0 || by.who.Muted > 0 {
 		now = r.hub.cfg.Now().UnixMilli()
 	}
 	if left, yes := p.banned.in(by.who, now); yes {
@@ -152,6 +152,9 @@ func (r *Room) barred(p *policy, by *Speaker, c protocol.Class) *protocol.Error 
 		return &protocol.Error{Reason: protocol.ReasonRoomClosed}
 	}
 	if c.Kind().Talk {
+		if left, yes := by.who.muted(now); yes {
+			return sanctionedFor(protocol.ReasonMuted, left)
+		}
 		if left, yes := p.muted.in(by.who, now); yes {
 			return sanctionedFor(protocol.ReasonMuted, left)
 		}
@@ -171,7 +174,7 @@ func (r *Room) unpaid(by *Speaker) *protocol.Error {
 	case !by.socket():
 	case r.hub.cfg.GiftsBy == protocol.GiftsByBackend:
 		return &protocol.Error{Reason: protocol.ReasonByBackend}
-	case r.hub.cfg.GiftsBy == protocol.GiftsByHook && by.who.guest():
+	case r.hub.cfg.GiftsBy == protocol.GiftsByHook && by.who.Guest():
 		return &protocol.Error{Reason: protocol.ReasonForbidden, Detail: "guests send no gifts"}
 	}
 	return nil

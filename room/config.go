@@ -67,6 +67,10 @@ type Config struct {
 	GiftsBy protocol.GiftAuthority
 	// Till has gifts paid for. Required where GiftsBy is protocol.GiftsByHook, and not asked elsewhere.
 	Till Till
+	// JoinHook is asked who may come in. Nil: nobody is asked.
+	JoinHook JoinHook
+	// DanmakuHook is asked about each danmaku of a socket before it is shown. Nil: nobody is asked.
+	DanmakuHook DanmakuHook
 	// MaxRooms bounds the rooms of this node, idle ones included. Default 20,000.
 	MaxRooms int
 	// MaxUsers bounds the users of this node, those whose buckets are not full again included. Default 250,000.

@@ -40,7 +40,7 @@ func (h *Hub) Join(ctx context.Context, j JoinRequest) (*Member, *protocol.Refus
 	}
 	token := j.Who
 	j.Who = *r.acting(&token)
-	m, v, err := r.admit(&j, &token)
+	m, v, err := r.admit(ctx, &j, &token)
 	if err != nil {
 		h.exit(r)
 		return nil, refusal(err)
@@ -51,6 +51,9 @@ func (h *Hub) Join(ctx context.Context, j JoinRequest) (*Member, *protocol.Refus
 	}
 	m.expireWithToken()
 	j.Session.Open(r.welcome(ctx, m, &j, v))
+	if left, yes := j.Who.muted(h.cfg.Now().UnixMilli()); yes {
+		j.Session.Control(protocol.AppendMuted(nil, int((left+999)/1000)))
+	}
 	r.remember(ctx, &token)
 	return m, nil
 }
@@ -64,6 +67,8 @@ func refusal(err *protocol.Error) *protocol.Refusal {
 		return &protocol.Refusal{Code: protocol.CloseForbidden, Detail: string(err.Reason)}
 	case protocol.ReasonForbidden:
 		return &protocol.Refusal{Code: protocol.CloseForbidden, Detail: err.Rule}
+	case protocol.ReasonRejected:
+		return &protocol.Refusal{Code: protocol.CloseForbidden, Detail: string(err.Reason), Words: err.Detail}
 	}
 	// Where the wait is short, as for a room of thousands, all would come back within the same few milliseconds.
 	spread := openRetry + rand.N(openRetry)
@@ -75,8 +80,8 @@ func refusal(err *protocol.Error) *protocol.Refusal {
 	}
 }
 
-// admit asks the gate and seats the member, who goes by its token.
-func (r *Room) admit(j *JoinRequest, token *Identity) (*Member, audience.View, *protocol.Error) {
+// admit asks the gate, then the platform where it wants to be, and seats the member, who goes by its token and what the platform says.
+func (r *Room) admit(ctx context.Context, j *JoinRequest, token *Identity) (*Member, audience.View, *protocol.Error) {
 	h := r.hub
 	if err := r.shutOut(&j.Who, func() marks { return r.marksOf(j.Addr, j.Hello.Note) }); err != nil {
 		return nil, audience.View{}, err
@@ -94,9 +99,16 @@ func (r *Room) admit(j *JoinRequest, token *Identity) (*Member, audience.View, *
 		h.detach(u, p)
 		return nil, audience.View{}, admit.Error(protocol.ReasonRateLimited, d)
 	}
+	asked := j.Who
+	granted, err := r.invited(ctx, &j.Who, token)
+	if err != nil {
+		r.giveBack(now, &by, limit.Join, 1)
+		h.detach(u, p)
+		return nil, audience.View{}, err
+	}
 	m := &Member{
 		id: j.SessionID, session: j.Session, room: r, user: u, place: p, conn: j.Conn, networks: j.Networks, addr: j.Addr, device: j.Hello.Note, lang: j.Lang, spot: audience.Spot{Order: j.Order, Deflates: j.Deflates},
-		joined: now, joinedAs: j.Who.Role, traits: j.Who.Traits,
+		joined: now, joinedAs: asked.Role, traits: asked.Traits, granted: granted,
 	}
 	m.who.Store(token)
 	v := r.audience.Join(m, r.seat(u, p), j.Hello.Resume)

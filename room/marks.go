@@ -179,7 +179,7 @@ func (r *Room) shutOut(who *Identity, m func() marks) *protocol.Error {
 		return sanctionedFor(protocol.ReasonBanned, left)
 	}
 	p := r.policy.Load()
-	if len(p.barred) == 0 || !who.guest() || rankOf(who.Role) > rankViewer {
+	if len(p.barred) == 0 || !who.Guest() || rankOf(who.Role) > rankViewer {
 		return nil
 	}
 	if left, yes := p.bars(who, m(), r.hub.cfg.Now().UnixMilli()); yes {
@@ -219,7 +219,7 @@ func (r *Room) addMarks(user string) {
 }
 
 func (r *Room) cutMarked() {
-	for _, m := range r.audience.Where(func(m *Member) bool { return m.who.Load().guest() }) {
+	for _, m := range r.audience.Where(func(m *Member) bool { return m.who.Load().Guest() }) {
 		if err := r.shutOut(m.acting(), m.marked); err != nil {
 			m.session.Close(*refusal(err))
 		}

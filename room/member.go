@@ -29,6 +29,7 @@ type Member struct {
 	joined   limit.Instant // what the gate was asked with
 	joinedAs protocol.Role
 	traits   *limit.Traits // as it joined
+	granted  Grant         // by the platform, beside what its tokens say
 
 	who  atomic.Pointer[Identity]
 	left atomic.Bool
@@ -109,6 +110,8 @@ func (m *Member) refresh(req *protocol.Request) protocol.Ack {
 	if who.User != m.user.id {
 		return protocol.Refuse(req.ID, &protocol.Error{Reason: protocol.ReasonForbidden, Detail: "token: of another user"})
 	}
+	m.granted.to(&who)
+	who.Muted = m.who.Load().Muted
 	m.who.Store(&who)
 	m.expireWithToken()
 	return protocol.Ack{ID: req.ID, Code: protocol.OK, TS: cfg.Now().UnixMilli()}

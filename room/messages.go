@@ -67,20 +67,37 @@ func (r *Room) live(now limit.Instant, p *policy, by *Speaker, req *protocol.Req
 		return protocol.Refuse(req.ID, err)
 	}
 	defer r.giveBack(now, by, actions[c], 1)
-	m := protocol.Said{
-		MID: r.hub.cfg.MIDs.Next(), User: by.who.shown(), TS: r.hub.admittedAt(now, d), Hidden: d.Verdict == limit.Degrade, Request: req,
+	switch {
+	case d.Verdict == limit.Degrade:
+		return r.toSender(by, req, c, r.hub.admittedAt(now, d), admit.Error(protocol.ReasonRoomBusy, d))
+	case c == protocol.ClassDanmaku && r.hub.cfg.DanmakuHook != nil && by.socket():
+		return r.vet(p, by, req)
 	}
+	return r.publish(by, req, c, r.hub.admittedAt(now, d))
+}
+
+// said encodes a message of a kind that goes over the bus as it is.
+func (r *Room) said(by *Speaker, req *protocol.Request, c protocol.Class, ts int64, hidden bool) (mid string, event []byte) {
+	m := protocol.Said{MID: r.hub.cfg.MIDs.Next(), User: by.who.shown(), TS: ts, Hidden: hidden, Request: req}
 	const around = 160 // keys, mid, role, colour, mode and ts
-	event := c.Kind().Append(make([]byte, 0, around+len(m.User.ID)+len(m.User.Name)+len(m.User.Attrs)+len(req.Text)), m)
-	if m.Hidden {
-		if by.echo != nil {
-			by.echo.Hold(event) // the answer takes it along
-		}
-		if c != protocol.ClassDanmaku || !r.hub.cfg.NoDanmaku {
-			r.hub.note(r.id, event)
-		}
-		return protocol.Ack{ID: req.ID, Code: protocol.Degraded, MID: m.MID, TS: m.TS, Err: admit.Error(protocol.ReasonRoomBusy, d)}
+	return m.MID, c.Kind().Append(make([]byte, 0, around+len(m.User.ID)+len(m.User.Name)+len(m.User.Attrs)+len(req.Text)), m)
+}
+
+// toSender shows a message to its sender alone.
+func (r *Room) toSender(by *Speaker, req *protocol.Request, c protocol.Class, ts int64, why *protocol.Error) protocol.Ack {
+	mid, event := r.said(by, req, c, ts, true)
+	if by.echo != nil {
+		by.echo.Hold(event) // the answer takes it along
 	}
+	if c != protocol.ClassDanmaku || !r.hub.cfg.NoDanmaku {
+		r.hub.note(r.id, event)
+	}
+	return protocol.Ack{ID: req.ID, Code: protocol.Degraded, MID: mid, TS: ts, Err: why}
+}
+
+// publish shows a message to everybody.
+func (r *Room) publish(by *Speaker, req *protocol.Request, c protocol.Class, ts int64) protocol.Ack {
+	mid, event := r.said(by, req, c, ts, false)
 	if err := r.hub.bus.Publish(c, r.id, event); errors.Is(err, ErrForbidden) {
 		return protocol.Refuse(req.ID, r.hub.unheard(r.id, err))
 	} else if err != nil {
@@ -88,7 +105,7 @@ func (r *Room) live(now limit.Instant, p *policy, by *Speaker, req *protocol.Req
 		r.audience.Message(c, event)
 	}
 	r.hub.cfg.Metrics.messages[c].Inc()
-	return protocol.Ack{ID: req.ID, Code: protocol.OK, MID: m.MID, TS: m.TS}
+	return protocol.Ack{ID: req.ID, Code: protocol.OK, MID: mid, TS: ts}
 }
 
 var textSeed = maphash.MakeSeed()

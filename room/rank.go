@@ -111,6 +111,9 @@ func (r *Room) barsModerator(who *Identity) *protocol.Error {
 	if left, yes := r.bannedNow(who); yes {
 		return sanctionedFor(protocol.ReasonBanned, left)
 	}
+	if left, yes := who.muted(r.hub.cfg.Now().UnixMilli()); yes {
+		return sanctionedFor(protocol.ReasonMuted, left)
+	}
 	if left, yes := r.policy.Load().muted.in(who, r.hub.cfg.Now().UnixMilli()); yes {
 		return sanctionedFor(protocol.ReasonMuted, left)
 	}

@@ -42,8 +42,9 @@ type Room struct {
 	visits     visits
 
 	// mu guards the rest, and that viewers are told of policies in their order.
-	mu    lock.Mutex[lock.Room]
-	likes likes
+	mu     lock.Mutex[lock.Room]
+	likes  likes
+	vetted vetting
 }
 
 func newRoom(h *Hub, id string) *Room {
@@ -142,7 +143,7 @@ func (f *feed) Settings(value []byte, revision uint64) { (*Room)(f).adopt(value,
 // quiet reports whether a room without members may be forgotten. Caller holds Hub.mu.
 func (r *Room) quiet(now limit.Instant) bool {
 	r.mu.Lock()
-	busy := r.likes.folding || r.likes.pending > 0
+	busy := r.likes.folding || r.likes.pending > 0 || r.vetted.waiting > 0
 	r.mu.Unlock()
 	return !busy && r.audience.Idle() && r.subject.Full(now)
 }

@@ -19,11 +19,12 @@ type Identity struct {
 	Traits  *limit.Traits // of the attributes
 	Expires time.Time     // of the proof; zero: never
 	Born    time.Time     // when a guest was named; zero: not known
+	Muted   int64         // until when the platform lets it say nothing in the room, Unix ms; 0: it does
 	Proof   uint64        // tells proofs apart, for [Hub.Disconnect]
 }
 
-// guest reports whether the server named the user itself.
-func (i *Identity) guest() bool { return strings.HasPrefix(i.User, protocol.GuestPrefix) }
+// Guest reports whether the server named the user itself.
+func (i *Identity) Guest() bool { return strings.HasPrefix(i.User, protocol.GuestPrefix) }
 
 // shown is who others see.
 func (i *Identity) shown() protocol.User {

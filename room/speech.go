@@ -29,7 +29,7 @@ func (r *Room) maySpeak(p *policy, who *Identity) *protocol.Error {
 	switch {
 	case p.Speak == protocol.SpeakStaff:
 		return &protocol.Error{Reason: protocol.ReasonStaffOnly}
-	case who.guest() && p.Speak == protocol.SpeakMembers:
+	case who.Guest() && p.Speak == protocol.SpeakMembers:
 		return &protocol.Error{Reason: protocol.ReasonMembersOnly}
 	case p.Speak == protocol.SpeakFollowers:
 		since, follows := who.followed(r.hub.cfg.Followed)

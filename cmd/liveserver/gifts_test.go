@@ -113,12 +113,13 @@ func TestHookTest(t *testing.T) {
 		err := run(t.Context(), append([]string{"hook-test", "-hooks-secrets", walletSecret}, args...), out, out, nil)
 		return out.String(), err
 	}
-	if out, err := ask("-hooks-gift-url", platform.URL, "-pay"); err != nil || strings.Contains(out, "WRONG") || strings.Count(out, "ok ") < 12 {
+	all := []string{"-hooks-gift-url", platform.URL, "-hooks-join-url", platform.URL, "-hooks-danmaku-url", platform.URL, "-hooks-danmaku-timeout", "2s", "-protocol-attributes", "level", "-pay"}
+	if out, err := ask(all...); err != nil || strings.Contains(out, "WRONG") || strings.Count(out, "ok     hook_gift: ") < 12 || strings.Count(out, "ok     hook_join: ") != 4 || strings.Count(out, "ok     hook_danmaku: ") != 5 {
 		t.Errorf("a good platform: %v\n%s", err, out)
 	}
 	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("<html>")) }))
 	defer stranger.Close()
-	if out, err := ask("-hooks-gift-url", stranger.URL); err == nil || !strings.Contains(out, "WRONG  ping is answered: hook: rubbish: the body is no JSON object") {
+	if out, err := ask("-hooks-gift-url", stranger.URL); err == nil || !strings.Contains(out, "WRONG  hook_gift: ping is answered: hook: rubbish: the body is no JSON object") {
 		t.Errorf("a web page: %v\n%s", err, out)
 	}
 	var fault config.Fault

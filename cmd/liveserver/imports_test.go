@@ -45,6 +45,7 @@ var edges = map[string]struct {
 	"liveroom/internal/webhook":  {[]string{"liveroom/internal/journal", "liveroom/internal/hook"}, "what is delivered is the journal's, and how is the hook's: neither knows rooms or NATS"},
 	"liveroom/internal/hook":     {nil, "how a platform is asked knows nothing of what it is asked"},
 	"liveroom/internal/hooktest": {nil, "what stands for the platform in tests shares nothing with what it tests"},
+	"liveroom/internal/consult":  {[]string{"liveroom/protocol", "liveroom/limit", "liveroom/room", "liveroom/internal/hook"}, "what a platform says of joins and danmaku is turned into what a room does, and knows nothing of how rooms go on"},
 	"liveroom/internal/payment":  {[]string{"liveroom/protocol", "liveroom/room", "liveroom/internal/hook"}, "who pays is settled between a room and a platform: the ledger is handed to it as an interface"},
 
 	"liveroom/loadtest/internal/client":  {[]string{"liveroom/protocol"}, "viewers share the wire's vocabulary with the server, and none of its code that could be wrong"},

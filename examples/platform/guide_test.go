@@ -40,7 +40,7 @@ func TestTheGuide(t *testing.T) {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "LIVEROOM="+at, "LIVEROOM_AUTH_SECRET="+secret, "PLATFORM_PORT="+freePort(t))
 	out, err := cmd.CombinedOutput()
-	if err != nil || strings.Contains(string(out), "WRONG") || !strings.Contains(string(out), "ok     a further reserve is told that the key is paid for") || !strings.Contains(string(out), `"gift":"rose","count":3`) {
+	if err != nil || strings.Contains(string(out), "WRONG") || !strings.Contains(string(out), "ok     hook_danmaku: one of 64") || !strings.Contains(string(out), "ok     hook_gift: a further reserve is told that the key is paid for") || !strings.Contains(string(out), `"gift":"rose","count":3`) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

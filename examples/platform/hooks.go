@@ -6,12 +6,13 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"strings"
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// mostBody bounds what is read of a call.
-const mostBody = 64 << 10
+// mostBody bounds what is read of a call: 64 messages, and who has said them.
+const mostBody = 256 << 10
 
 // hooks answers liveroom: 200 and JSON when it has done what was asked, anything else when it has not; then it is asked again.
 func hooks(w *Wallet, verify *webhooks.Webhook) http.HandlerFunc {
@@ -25,10 +26,23 @@ func hooks(w *Wallet, verify *webhooks.Webhook) http.HandlerFunc {
 			return
 		}
 		var call struct {
-			Type string `json:"type"`
-			Data Gift   `json:"data"`
+			Type string          `json:"type"`
+			Data json.RawMessage `json:"data"`
 		}
-		if err := json.Unmarshal(body, &call); err != nil {
+		var gift Gift
+		var join Join
+		var said Said
+		if err = json.Unmarshal(body, &call); err == nil {
+			switch kind, _, _ := strings.Cut(call.Type, "."); kind {
+			case "gift":
+				err = json.Unmarshal(call.Data, &gift)
+			case "join":
+				err = json.Unmarshal(call.Data, &join)
+			case "danmaku":
+				err = json.Unmarshal(call.Data, &said)
+			}
+		}
+		if err != nil {
 			http.Error(rw, "no JSON", http.StatusBadRequest)
 			return
 		}
@@ -36,11 +50,15 @@ func hooks(w *Wallet, verify *webhooks.Webhook) http.HandlerFunc {
 		switch call.Type {
 		case "ping":
 		case "gift.reserve":
-			answer, err = w.Reserve(r.Context(), call.Data)
+			answer, err = w.Reserve(r.Context(), gift)
 		case "gift.confirm":
-			err = w.Confirm(r.Context(), call.Data)
+			err = w.Confirm(r.Context(), gift)
 		case "gift.cancel":
-			err = w.Cancel(r.Context(), call.Data)
+			err = w.Cancel(r.Context(), gift)
+		case "join.check":
+			answer, err = w.Admit(r.Context(), join)
+		case "danmaku.check":
+			answer = judge(said)
 		default:
 			err = fmt.Errorf("unknown type %q", call.Type)
 		}

@@ -1,5 +1,5 @@
-// Command platform is a sample back end of a live platform: it signs its users' tokens, pays for their gifts from a wallet (SQLite),
-// and settles with the rooms by the gift ledger. docs/integrate.md goes through it step by step.
+// Command platform is a sample back end of a live platform: it signs its users' tokens, says who comes into a room as what and what is shown there,
+// pays for gifts from a wallet (SQLite), and settles with the rooms by the gift ledger. docs/integrate.md goes through it step by step.
 //
 //	platform -server ../../bin/liveserver     starts liveroom as well; open the address that is printed
 //	platform -liveroom http://host:8080       beside a liveroom that runs
@@ -69,7 +69,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("POST /hooks/gift", hooks(wallet, verify))
+	mux.Handle("POST /hooks", hooks(wallet, verify))
 	mux.Handle("GET /enter", enter(wallet, o))
 	mux.Handle("GET /{$}", home(wallet))
 	ln, err := net.Listen("tcp", o.addr)
@@ -112,7 +112,8 @@ func liveserver(ctx context.Context, o options, platform string) error {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, o.server, "-addr", ":"+cmp.Or(at.Port(), "80"), "-data-dir", o.dir, "-log-format", "text", "-drain-timeout", "1s",
-		"-gifts-authority", "hook", "-hooks-gift-url", platform+"/hooks/gift")
+		"-gifts-authority", "hook", "-protocol-attributes", "level",
+		"-hooks-gift-url", platform+"/hooks", "-hooks-join-url", platform+"/hooks", "-hooks-danmaku-url", platform+"/hooks")
 	cmd.Env = append(os.Environ(), "LIVEROOM_AUTH_SECRET="+o.authSecret, "LIVEROOM_HOOKS_SECRETS="+o.hookSecret)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

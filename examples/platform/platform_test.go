@@ -56,7 +56,8 @@ func TestWithLiveroom(t *testing.T) {
 	if err := w.TopUp(t.Context(), "hook-test", 10); err != nil {
 		t.Fatal(err)
 	}
-	trial := exec.Command(binary, "hook-test", "-hooks-gift-url", site.URL, "-pay")
+	hooked := []string{"-hooks-gift-url", site.URL, "-hooks-join-url", site.URL, "-hooks-danmaku-url", site.URL, "-hooks-danmaku-timeout", "2s", "-protocol-attributes", "level"}
+	trial := exec.Command(binary, append([]string{"hook-test", "-pay"}, hooked...)...)
 	trial.Env = []string{"LIVEROOM_HOOKS_SECRETS=" + secret}
 	out, err := trial.CombinedOutput()
 	if err != nil || strings.Contains(string(out), "WRONG") {
@@ -67,15 +68,20 @@ func TestWithLiveroom(t *testing.T) {
 	}
 
 	o := options{authSecret: "a secret of thirty-two characters", hookSecret: secret}
-	at := serve(t, binary, []string{"LIVEROOM_AUTH_SECRET=" + o.authSecret, "LIVEROOM_HOOKS_SECRETS=" + secret}, "-gifts-authority", "hook", "-hooks-gift-url", site.URL)
+	at := serve(t, binary, []string{"LIVEROOM_AUTH_SECRET=" + o.authSecret, "LIVEROOM_HOOKS_SECRETS=" + secret}, append(hooked, "-gifts-authority", "hook")...)
 	settler := &Settler{Wallet: w, API: at + "/api/v1", Token: func() (string, error) { return sign(o, "settler", "Settler", "service") }}
 	if _, err := w.Balance(t.Context(), "ann", 100); err != nil {
 		t.Fatal(err)
 	}
-	for count, want := range map[int]string{5: `"code":200`, 500: `"reason":"insufficient_funds"`} {
-		if ack := give(t, at, o, count); !strings.Contains(ack, want) {
-			t.Errorf("%d roses: %s", count, ack)
-		}
+	for frame, want := range map[string]string{
+		`{"op":"gift","id":"x","gift":"rose","count":5}`:     `"ev":"ack","id":"x","code":200`,
+		`{"op":"gift","id":"x","gift":"rose","count":500}`:   `"ev":"ack","id":"x","code":402,"reason":"insufficient_funds"`,
+		`{"op":"danmaku","id":"x","text":"Damn good"}`:       `"text":"**** good"`,
+		`{"op":"danmaku","id":"x","text":"Buy gold here"}`:   `no advertising"`,
+		`{"op":"danmaku","id":"x","text":"free coins, all"}`: `"code":202,"reason":"room_busy"`,
+		`{"op":"ping","id":"x"}`:                             `"attrs":{"level":1}`,
+	} {
+		say(t, at, o, frame, want)
 	}
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		err := settler.All(t.Context()) // "not confirmed yet" for a moment
@@ -120,8 +126,8 @@ func serve(t *testing.T, binary string, env []string, args ...string) string {
 	return ""
 }
 
-// give sends roses as ann's page does, and returns the ack.
-func give(t *testing.T, at string, o options, count int) string {
+// say sends a frame as ann's page does, and reads until something that is wanted comes.
+func say(t *testing.T, at string, o options, frame, want string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -134,19 +140,20 @@ func give(t *testing.T, at string, o options, count int) string {
 		t.Fatal(err)
 	}
 	defer ws.CloseNow()
-	id := fmt.Sprintf("g%d", count)
-	for _, frame := range []string{fmt.Sprintf(`{"op":"hello","id":"h","room":"demo","token":%q}`, token), fmt.Sprintf(`{"op":"gift","id":%q,"gift":"rose","count":%d}`, id, count)} {
+	for i, frame := range []string{fmt.Sprintf(`{"op":"hello","id":"h","room":"demo","token":%q}`, token), strings.Replace(frame, `"id":"x"`, fmt.Sprintf(`"id":"%x"`, len(frame)), 1)} {
 		if err := ws.Write(ctx, websocket.MessageText, []byte(frame)); err != nil {
-			t.Fatal(err)
+			t.Fatalf("%d: %v", i, err)
 		}
 	}
+	want = strings.Replace(want, `"id":"x"`, fmt.Sprintf(`"id":"%x"`, len(frame)), 1)
+	var heard []string
 	for {
 		_, frame, err := ws.Read(ctx)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%v instead of %s: %q", err, want, heard)
 		}
-		if strings.Contains(string(frame), fmt.Sprintf(`"ev":"ack","id":%q`, id)) {
-			return string(frame)
+		if heard = append(heard, string(frame)); strings.Contains(string(frame), want) {
+			return
 		}
 	}
 }

@@ -192,6 +192,11 @@ func TestFaultsNamePathAllowedReceived(t *testing.T) {
 		}},
 		{name: "a webhook with a field too many", file: "webhooks: [{name: x, ulr: hidden}]\n", want: []string{"webhooks: allowed is a list of endpoints, each {name, url, rooms, kinds} ("}},
 		{name: "a hook without a secret", args: []string{"-hooks-gift-url", "https://p.example/hooks"}, want: []string{"hooks.secrets: allowed is one or more, since hooks.gift.url is set; received none"}},
+		{name: "three hooks", args: []string{"-hooks-join-url", "ftp://p/", "-hooks-danmaku-url", "https://p.example/d", "-hooks-join-on-timeout", "sender_only", "-hooks-danmaku-on-timeout", "refuse"}, want: []string{
+			`hooks.danmaku.on_timeout: allowed is one of allow, sender_only; received "refuse" (by -hooks-danmaku-on-timeout)`,
+			`hooks.join.on_timeout: allowed is one of refuse, allow; received "sender_only" (by -hooks-join-on-timeout)`,
+			"hooks.join.url: allowed is https://host/path, or http:// where hooks.plain_http lets it; received no URL that begins with https:// or http://", "hooks.secrets: allowed is one or more, since hooks.join.url is set; received none",
+		}},
 		{name: "a hook's secret", args: []string{"-hooks-secrets", "whsec_hidden", "-hooks-gift-timeout", "5s"}, want: []string{"hooks.gift.timeout: allowed is 50ms to 2s; received 5s", "hooks.secrets[0]: allowed is whsec_ and the base64 of 24 to 64 random bytes; received one that is not shown"}},
 		{name: "a key that is gone", file: "auth: {guest_gifts: true}\n", want: []string{"auth.guest_gifts: allowed is nothing: gifts.authority says who may give, and open lets guests too; received a value (in "}},
 		{name: "a variable that is gone", env: []string{"LIVEROOM_AUTH_GUEST_GIFTS=true"}, want: []string{"LIVEROOM_AUTH_GUEST_GIFTS: allowed is nothing: gifts.authority says"}},

@@ -141,6 +141,8 @@ type Hooks struct {
 	InFlight int
 	Waiting  int
 	Gift     Hook
+	Join     Consulted
+	Danmaku  Consulted
 }
 
 // Hook is one address of the platform.
@@ -148,6 +150,19 @@ type Hook struct {
 	URL     string
 	Timeout time.Duration
 }
+
+// Consulted is a hook that need not have an answer.
+type Consulted struct {
+	Hook
+	OnTimeout string
+}
+
+// What happens where a hook has given no answer.
+const (
+	WithoutAllow      = "allow"       // as if it had not to be asked
+	WithoutRefuse     = "refuse"      // a join is
+	WithoutSenderOnly = "sender_only" // a danmaku is shown to who said it
+)
 
 // Whether danmaku, or sessions, are kept.
 const (
@@ -299,6 +314,18 @@ func Settings() []Setting {
 			Doc: "What is asked whether a socket's gift is paid for, and told what became of it (docs/integrate.md). Needed where gifts.authority is hook."},
 		{Key: "hooks.gift.timeout", Unit: "duration", Default: "1500ms", into: func(c *Config) any { return &c.Hooks.Gift.Timeout }, check: between(50*time.Millisecond, 2*time.Second),
 			Doc: "How long the platform may take for one answer, tries and waiting included. 50ms to 2s; then the gift is refused, and what was reserved is given back."},
+		{Key: "hooks.join.url", Unit: "URL", Default: "", into: func(c *Config) any { return &c.Hooks.Join.URL }, Secret: true,
+			Doc: "What is asked who may come in, as what role, with which attributes, and muted or not. Empty: nobody is asked."},
+		{Key: "hooks.join.timeout", Unit: "duration", Default: "500ms", into: func(c *Config) any { return &c.Hooks.Join.Timeout }, check: between(10*time.Millisecond, 2*time.Second),
+			Doc: "How long the platform may take for one answer, tries and waiting included. 10ms to 2s."},
+		{Key: "hooks.join.on_timeout", Unit: "refuse or allow", Default: WithoutRefuse, into: func(c *Config) any { return &c.Hooks.Join.OnTimeout }, check: oneOf(WithoutRefuse, WithoutAllow),
+			Doc: "What happens where there is no answer: come back in a moment (4003), or come in as the token says."},
+		{Key: "hooks.danmaku.url", Unit: "URL", Default: "", into: func(c *Config) any { return &c.Hooks.Danmaku.URL }, Secret: true,
+			Doc: "What is asked about each danmaku of a socket before it is shown, a room's of one tick at once. Empty: nobody is asked."},
+		{Key: "hooks.danmaku.timeout", Unit: "duration", Default: "150ms", into: func(c *Config) any { return &c.Hooks.Danmaku.Timeout }, check: between(10*time.Millisecond, 2*time.Second),
+			Doc: "How long the platform may take for one answer, tries and waiting included: danmaku are late by so much and a tick at most. 10ms to 2s."},
+		{Key: "hooks.danmaku.on_timeout", Unit: "allow or sender_only", Default: WithoutAllow, into: func(c *Config) any { return &c.Hooks.Danmaku.OnTimeout }, check: oneOf(WithoutAllow, WithoutSenderOnly),
+			Doc: "What happens where there is no answer: it is shown, or shown to its sender alone."},
 		{Key: "protocol.attributes", Unit: "list of names", Default: "", into: func(c *Config) any { return &c.Protocol.Attributes }, check: attributes,
 			Doc: "What may be said of a user beside name and role, by the attrs of a token or of a call, each a-z 0-9 _, the same on all nodes. The pages show level, badge and fan_club. Empty: nothing, and a token's attrs are not looked at."},
 		{Key: "events.types", Unit: "list of identifiers", Default: "", into: func(c *Config) any { return &c.Events.Types }, check: eventTypes,

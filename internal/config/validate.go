@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/url"
@@ -241,17 +242,21 @@ func (v *validator) hooks(h Hooks, authority string) {
 			v.add(fmt.Sprintf("hooks.secrets[%d]", i), hook.SecretForm, "one that is not shown")
 		}
 	}
-	if h.Gift.URL == "" {
-		if authority == GiftsByHook {
-			v.add("hooks.gift.url", "a URL, since gifts.authority is hook", "nothing")
+	if h.Gift.URL == "" && authority == GiftsByHook {
+		v.add("hooks.gift.url", "a URL, since gifts.authority is hook", "nothing")
+	}
+	set := ""
+	for _, one := range []struct{ key, url string }{{"hooks.gift.url", h.Gift.URL}, {"hooks.join.url", h.Join.URL}, {"hooks.danmaku.url", h.Danmaku.URL}} {
+		if one.url == "" {
+			continue
 		}
-		return
+		if fault := hook.CheckURL(one.url, h.Plain); fault != "" {
+			v.add(one.key, "https://host/path, or http:// where hooks.plain_http lets it", fault)
+		}
+		set = cmp.Or(set, one.key)
 	}
-	if fault := hook.CheckURL(h.Gift.URL, h.Plain); fault != "" {
-		v.add("hooks.gift.url", "https://host/path, or http:// where hooks.plain_http lets it", fault)
-	}
-	if len(h.Secrets) == 0 {
-		v.add("hooks.secrets", "one or more, since hooks.gift.url is set", "none")
+	if set != "" && len(h.Secrets) == 0 {
+		v.add("hooks.secrets", "one or more, since "+set+" is set", "none")
 	}
 }
 

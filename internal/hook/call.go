@@ -10,11 +10,13 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
+	"unicode"
 )
 
-// MaxAnswer is the longest body of an answer, in bytes.
-const MaxAnswer = 64 << 10
+// MaxAnswer is the longest body of an answer, in bytes: 64 texts of 1 KiB, each letter of which is escaped, and what is around them.
+const MaxAnswer = 256 << 10
 
 // Call is one question.
 type Call struct {
@@ -211,4 +213,24 @@ func outcomeOf(err error) Outcome {
 		return f.Outcome
 	}
 	return OK
+}
+
+// mostWords bounds what a platform says to people, in characters.
+const mostWords = 200
+
+// Words makes a text of the platform fit to be shown to somebody on one line.
+func Words(s string) string {
+	s = strings.Join(strings.Fields(strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return ' '
+		}
+		if c == unicode.ReplacementChar || unicode.Is(unicode.Bidi_Control, c) {
+			return -1
+		}
+		return c
+	}, s)), " ")
+	if runes := []rune(s); len(runes) > mostWords {
+		s = string(runes[:mostWords-1]) + "…"
+	}
+	return s
 }

@@ -12,5 +12,5 @@
 // by itself but the answer to a ping while an endpoint is away.
 //
 // Files: endpoint.go (settings, the connection), call.go (one call, its tries, its answer), sign.go (Standard Webhooks), failure.go (what
-// can go wrong), metrics.go.
+// can go wrong), metrics.go, trial.go (what every platform is asked before it goes live).
 package hook

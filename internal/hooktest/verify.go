@@ -4,7 +4,7 @@
 //
 // Concurrency: a [Wallet] may be asked from any goroutine; its calls go one after the other.
 //
-// Files: verify.go (signatures), wallet.go (money).
+// Files: verify.go (signatures), wallet.go (money), desk.go (who comes in, what is shown).
 package hooktest
 
 import (

@@ -47,8 +47,8 @@ type Node struct {
 	changes                           *changes // with the book of limits
 	lag                               *admit.LagProbe
 	sockets                           *conn.Metrics
-	giftHook                          *hook.Endpoint // nil: there is none
-	till                              *payment.Till  // nil: there is no giftHook
+	hooks                             hooks
+	till                              *payment.Till // nil: there is no hook for gifts
 	hub                               *room.Hub
 	catalogue                         *catalogue.Book
 	acceptor                          *conn.Acceptor
@@ -174,9 +174,11 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, rules *limit.Rul
 	if err := n.openBook(ctx, seed, reg); err != nil {
 		return err
 	}
-	if err := n.openTill(ctx, reg); err != nil {
+	if err := n.openHooks(reg); err != nil {
 		return err
 	}
+	n.openTill(ctx, reg)
+	joins, danmaku := n.consults(reg)
 	n.health = newHealth(n.cfg.NodeID, reg, n.needs()...)
 	n.every("counting degraded time", degradedEvery, n.health.count)
 	n.remember(reg)
@@ -195,9 +197,9 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, rules *limit.Rul
 		Gifts: n.cfg.Gifts.Catalogue, Node: n.cfg.NodeID, Log: n.log, Metrics: room.NewMetrics(reg),
 		AutoCreate: true, // whoever opens a room is asked by newRooms
 		GiftsBy:    protocol.GiftAuthority(n.cfg.Gifts.Authority),
-		Till:       n.sells(),
-		MarkKey:    n.markKey,
-		MaxRooms:   n.cfg.Rooms.Max, MaxText: n.cfg.Rooms.TextGraphemes, RoomIdle: n.cfg.Rooms.Idle,
+		Till:       n.sells(), JoinHook: joins, DanmakuHook: danmaku,
+		MarkKey:  n.markKey,
+		MaxRooms: n.cfg.Rooms.Max, MaxText: n.cfg.Rooms.TextGraphemes, RoomIdle: n.cfg.Rooms.Idle,
 		Heartbeat: n.cfg.Sessions.Heartbeat,
 		Audience:  audience.Config{Tick: n.cfg.Rooms.Tick, DeflateFrom: deflateFrom},
 	})

@@ -32,9 +32,7 @@ type dependency struct {
 // needs are all that this node can lose.
 func (n *Node) needs() []dependency {
 	out := []dependency{{dependencyNATS, n.fabric.Health}, {dependencyRedis, n.quotas.away}, {dependencyStore, n.fabric.Store.Storing}, {dependencyLedger, n.fabric.Store.Gifts.Whole}}
-	if n.giftHook != nil {
-		out = append(out, dependency{hookGift, n.giftHook.Err})
-	}
+	out = append(out, n.hooks.needs()...)
 	for _, name := range link.Followed() {
 		out = append(out, dependency{name, func() error { return n.fabric.Link.Follows(name) }})
 	}

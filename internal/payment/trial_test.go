@@ -37,15 +37,14 @@ func tried(t *testing.T, platform http.HandlerFunc) (wrong []string) {
 		t.Cleanup(e.Close)
 		return e
 	}
-	trial := Trial{
-		Platform: signed(secret, 0), Forged: signed("whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD", 0), Stale: signed(secret, -time.Hour),
-		User: "ann", Gift: protocol.CatalogueGift{ID: "rose", Price: 1}, ID: "t1", Attempt: 100, Pay: true,
+	trial := Trial{User: "ann", Gift: protocol.CatalogueGift{ID: "rose", Price: 1}, Attempt: 100, Pay: true, Trial: &hook.Trial{
+		Platform: signed(secret, 0), Forged: signed("whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD", 0), Stale: signed(secret, -time.Hour), ID: "t1",
 		Tell: func(step string, fault error) {
 			if fault != nil {
 				wrong = append(wrong, step)
 			}
 		},
-	}
+	}}
 	if good := trial.Run(context.Background()); good != (len(wrong) == 0) {
 		t.Errorf("good %v, wrong %q", good, wrong)
 	}

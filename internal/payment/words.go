@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 
+	"liveroom/internal/hook"
 	"liveroom/protocol"
 	"liveroom/room"
 )
@@ -50,11 +50,8 @@ type Verdict struct {
 	Text   string `json:"text"` // for the sender, in the sender's language
 }
 
-// mostText bounds a text of the platform, in characters, and mostRef its reference, in bytes.
-const (
-	mostText = 200
-	mostRef  = 128
-)
+// mostRef bounds the platform's reference, in bytes.
+const mostRef = 128
 
 // Check implements hook.Answer.
 func (v *Verdict) Check() error {
@@ -73,26 +70,9 @@ func (v *Verdict) Check() error {
 
 // refusal is what the sender is told.
 func (v *Verdict) refusal() *protocol.Error {
-	err := &protocol.Error{Reason: protocol.ReasonDeclined, Detail: tidy(v.Text)}
+	err := &protocol.Error{Reason: protocol.ReasonDeclined, Detail: hook.Words(v.Text)}
 	if v.Reason == string(protocol.ReasonFunds) {
 		err.Reason = protocol.ReasonFunds
 	}
 	return err
-}
-
-// tidy makes a text of the platform fit to be shown on one line.
-func tidy(s string) string {
-	s = strings.Join(strings.Fields(strings.Map(func(c rune) rune {
-		if unicode.IsControl(c) {
-			return ' '
-		}
-		if c == unicode.ReplacementChar || unicode.Is(unicode.Bidi_Control, c) {
-			return -1
-		}
-		return c
-	}, s)), " ")
-	if runes := []rune(s); len(runes) > mostText {
-		s = string(runes[:mostText-1]) + "…"
-	}
-	return s
 }

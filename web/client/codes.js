@@ -34,6 +34,7 @@ export const REASONS = {
   declined: 402,
   forbidden: 403,
   gifts_by_backend: 403,
+  rejected: 403,
   muted: 403,
   banned: 403,
   network_banned: 403,

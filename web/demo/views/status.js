@@ -67,7 +67,7 @@ export class Status {
 }
 
 /** What a 4403 says further. */
-const FORBIDDEN = { "banned": "banned", "network_banned": "network_banned", "token is for other rooms": "elsewhere" };
+const FORBIDDEN = { "banned": "banned", "rejected": "rejected", "network_banned": "network_banned", "token is for other rooms": "elsewhere" };
 
 export function whyOf(close) {
   const name = close?.name ?? "lost";
