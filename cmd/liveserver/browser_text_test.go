@@ -120,6 +120,7 @@ func TestFlood(t *testing.T) {
 	s := startServer(t, dir)
 	service := tokenFor(t, dir, "-role", "service")
 	b := startBrowser(t)
+	b.moving = true
 	p := b.enter(s, tokenFor(t, dir, "-sub", "ann"))
 	p.do("count frames", chromedp.Evaluate[chromedp.Void](`window.drawn = 0; (function f() { window.drawn++; requestAnimationFrame(f); })()`))
 	said := 0

@@ -93,7 +93,7 @@ func TestJoiningShowsTheRecent(t *testing.T) {
 func TestSessionsOfOneUserShareItsBuckets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := startServer(t, dir)
+	s := startWithRules(t, dir, slowly)
 	tok := tokenFor(t, dir, "-sub", "ann")
 	one, two := join(t, s.url, "demo", tok), join(t, s.url, "demo", tok)
 	for i, c := range []*client{one, two, one} {

@@ -15,6 +15,9 @@ import (
 // The faults of the article that the design started from, as far as they show on the running server alone. The library's
 // stand with it, the API's routes with the API, and a threshold mistake with the rules.
 
+// slowly are limits as shipped of what a user says in a room, but that nothing comes back while a test runs, however slow the machine.
+const slowly = "rules:\n  - {name: danmaku-user-room, action: danmaku, scope: user_room, rate: 1, per: 1h, burst: 3}\n"
+
 // startWithRules starts a server with a file of rules.
 func startWithRules(t *testing.T, dir, rules string, args ...string) *server {
 	t.Helper()

@@ -55,8 +55,7 @@ func TestOneNodeTellsOfAll(t *testing.T) {
 // anybody looked.
 func TestOneNodeTellsOfAllTraffic(t *testing.T) {
 	t.Parallel()
-	rules := write(t, "rules:\n  - {name: danmaku-user-room, action: danmaku, scope: user_room, rate: 0, burst: 3}\n") // nothing comes back, however long this takes
-	nodes := startNodes(t, 2, "-limits-file", rules)
+	nodes := startNodes(t, 2, "-limits-file", rulesFile(t, slowly))
 	for i, n := range nodes {
 		c := join(t, n.url, "demo", "")
 		for k := range 6 {

@@ -43,6 +43,7 @@ func TestOnlyTheBackEndGives(t *testing.T) {
 // TestThePlatformIsAsked: a socket's gift is stored with the platform's reference when it has taken the money, and refused in its
 // words when not; a platform that is away is named, and stops nobody else.
 func TestThePlatformIsAsked(t *testing.T) {
+	t.Parallel()
 	wallet := &hooktest.Wallet{Secret: walletSecret, Funds: 5}
 	if err := wallet.Open(filepath.Join(t.TempDir(), "wallet")); err != nil {
 		t.Fatal(err)
@@ -101,6 +102,7 @@ func TestThePlatformIsAsked(t *testing.T) {
 
 // TestHookTest says what is wrong with a platform's answers, and fails then.
 func TestHookTest(t *testing.T) {
+	t.Parallel()
 	wallet := &hooktest.Wallet{Secret: walletSecret, Funds: 5}
 	if err := wallet.Open(filepath.Join(t.TempDir(), "wallet")); err != nil {
 		t.Fatal(err)
@@ -131,6 +133,7 @@ func TestHookTest(t *testing.T) {
 // TestDataOfBeforePayments: a data directory that a version without intents has written, with three gifts, is taken over: it says at
 // its start what has changed, and the ledger goes on with gifts that are paid for. (What is in it ages out after 30 days.)
 func TestDataOfBeforePayments(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if out, err := exec.Command("tar", "-xzf", "testdata/before-payments.tar.gz", "-C", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -53,6 +53,7 @@ func request(t *testing.T, method, url, token, body string, header ...string) re
 
 // TestTheAPIDescribesItself, to everybody, on both listeners.
 func TestTheAPIDescribesItself(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "")
 	want := readFile(t, "../../docs/openapi.yaml")
 	for _, at := range []string{s.url, s.admin} {

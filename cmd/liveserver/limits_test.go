@@ -14,7 +14,7 @@ import (
 func TestRetryAfterIsTrue(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := startServer(t, dir)
+	s := startWithRules(t, dir, "rules:\n  - {name: said, action: danmaku, scope: user, rate: 1, per: 2s, burst: 1}\n")
 	c := join(t, s.url, "demo", tokenFor(t, dir, "-sub", "ann"))
 	var ack event
 	for i := 0; ack.num("code") != 429; i++ {

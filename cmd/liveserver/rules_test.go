@@ -37,14 +37,18 @@ func TestRulesAreChangedLiveAndUndone(t *testing.T) {
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	c := join(t, s.url, "demo", "")
+	publish := func(burst int, query string) (put response, body, tag string) {
+		body, tag = s.rulesWith(t, "danmaku-user-room", 0, burst) // nothing comes back meanwhile
+		return s.call(t, http.MethodPut, "/limits/rules?"+query, s.adminToken, body, "If-Match", tag), body, tag
+	}
+	publish(3, "")
 	for i := range 3 { // the whole burst of danmaku-user-room
 		if ack := c.ask("danmaku", fmt.Sprintf(`,"text":"number %d"`, i)); ack.num("code") != 200 {
 			t.Fatalf("ack %v", ack)
 		}
 	}
-	body, tag := s.rulesWith(t, "danmaku-user-room", 0, 3)
-	put := s.call(t, http.MethodPut, "/limits/rules?note=quiet+please", s.adminToken, body, "If-Match", tag)
-	if put.status != 200 || put.body.num("version") != 2 || put.header.Get("ETag") != `"v2"` {
+	put, body, tag := publish(2, "note=quiet+please&override=true")
+	if put.status != 200 || put.body.num("version") != 3 || put.header.Get("ETag") != `"v3"` {
 		t.Fatalf("put: %v", put)
 	}
 	// The level came along: a bucket that the change had filled would grant another burst.
@@ -57,10 +61,10 @@ func TestRulesAreChangedLiveAndUndone(t *testing.T) {
 	history := s.call(t, http.MethodGet, "/limits/versions", s.adminToken, "")
 	versions := history.body["versions"].([]any)
 	newest := event(versions[0].(map[string]any))
-	if len(versions) != 2 || newest.str("note") != "quiet please" || newest.str("author") != "admin" && newest.str("author") == "" {
+	if len(versions) != 3 || newest.str("note") != "quiet please" || newest.str("author") != "admin" && newest.str("author") == "" {
 		t.Fatalf("history: %v", history.body)
 	}
-	if changes := fmt.Sprint(newest["changes"]); !strings.Contains(changes, "danmaku-user-room") || !strings.Contains(changes, "rate") {
+	if changes := fmt.Sprint(newest["changes"]); !strings.Contains(changes, "danmaku-user-room") || !strings.Contains(changes, "burst") {
 		t.Errorf("changes: %v", changes)
 	}
 	if err := s.stop(); err != nil {
@@ -68,11 +72,11 @@ func TestRulesAreChangedLiveAndUndone(t *testing.T) {
 	}
 
 	s = startServer(t, dir)
-	if got := s.metric(t, "liveroom_rules_version"); got != 2 {
+	if got := s.metric(t, "liveroom_rules_version"); got != 3 {
 		t.Errorf("version %v after a restart", got)
 	}
 	back := s.call(t, http.MethodPost, "/limits/rollback", s.adminToken, `{"version":1,"note":"too quiet"}`)
-	if back.status != 200 || back.body.num("version") != 3 || back.body.num("restores") != 1 || back.body.str("kind") != "rollback" {
+	if back.status != 200 || back.body.num("version") != 4 || back.body.num("restores") != 1 || back.body.str("kind") != "rollback" {
 		t.Errorf("rollback: %v", back)
 	}
 }
@@ -129,7 +133,7 @@ func TestRulesRefuseWhatIsWrong(t *testing.T) {
 func TestExplainCheckAndReset(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := startServer(t, dir)
+	s := startWithRules(t, dir, slowly)
 	service := tokenFor(t, dir, "-role", "service")
 	ask := func() response {
 		return s.call(t, http.MethodPost, "/limits/check", service, `{"action":"danmaku","room":"demo","user":"bob"}`)

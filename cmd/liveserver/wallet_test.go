@@ -187,6 +187,7 @@ func walletFaults(c *chaos, w *walletProcess) map[string]func() {
 // TestWallet kills and stops nodes and the platform's wallet, some of whose answers are lost or late anyway, while people give, each
 // gift twice and on two nodes at that: in the end the wallet has taken the price of each gift in the ledger once, and nothing else.
 func TestWallet(t *testing.T) {
+	t.Parallel()
 	w := &walletProcess{t: t, address: freeAddress(t), file: filepath.Join(t.TempDir(), "wallet"), faults: 0.1}
 	w.start()
 	t.Cleanup(func() { w.kill() })
