@@ -31,7 +31,18 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require golang.org/x/net v0.62.0
+require (
+	github.com/longbridgeapp/opencc v0.3.13
+	github.com/mozillazg/go-pinyin v0.21.0
+	github.com/mtibben/confusables v0.0.0-20210201002637-9d1b0723b659
+	github.com/petar-dambovaliev/aho-corasick v0.0.0-20250424160509-463d218d4745
+	golang.org/x/net v0.62.0
+)
+
+require (
+	github.com/liuzl/cedar-go v0.0.0-20170805034717-80a9c64b256d // indirect
+	github.com/liuzl/da v0.0.0-20180704015230-14771aad5b1d // indirect
+)
 
 require (
 	github.com/dgryski/go-metro v0.0.0-20250106013310-edb8663e5e33 // indirect

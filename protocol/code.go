@@ -39,6 +39,7 @@ const (
 	ReasonStaffOnly       Reason = "staff_only"
 	ReasonEmojiOnly       Reason = "emoji_only"
 	ReasonLinksOff        Reason = "links_off"
+	ReasonFiltered        Reason = "filtered"
 	ReasonNotFound        Reason = "not_found"
 	ReasonConflict        Reason = "conflict"
 	ReasonListFull        Reason = "list_full"
@@ -61,7 +62,7 @@ var codeOf = map[Reason]Code{
 	ReasonUnauthenticated: Unauthenticated,
 	ReasonFunds:           Unpaid, ReasonDeclined: Unpaid,
 	ReasonForbidden: Forbidden, ReasonByBackend: Forbidden, ReasonRejected: Forbidden, ReasonMuted: Forbidden, ReasonBanned: Forbidden,
-	ReasonNetworkBanned: Forbidden, ReasonMembersOnly: Forbidden, ReasonFollowersOnly: Forbidden, ReasonStaffOnly: Forbidden, ReasonEmojiOnly: Forbidden, ReasonLinksOff: Forbidden,
+	ReasonNetworkBanned: Forbidden, ReasonMembersOnly: Forbidden, ReasonFollowersOnly: Forbidden, ReasonStaffOnly: Forbidden, ReasonEmojiOnly: Forbidden, ReasonLinksOff: Forbidden, ReasonFiltered: Forbidden,
 	ReasonNotFound: NotFound,
 	ReasonConflict: Conflict, ReasonListFull: Conflict, ReasonDecided: Conflict, ReasonRoomClosed: Conflict,
 	ReasonRateLimited: TooMany, ReasonSlowMode: TooMany, ReasonRepeatedText: TooMany,
@@ -82,7 +83,7 @@ func (r Reason) Code() Code {
 func Reasons() []Reason {
 	return []Reason{
 		ReasonBadRequest, ReasonTooLong, ReasonUnauthenticated, ReasonFunds, ReasonDeclined, ReasonForbidden, ReasonByBackend, ReasonRejected, ReasonMuted, ReasonBanned,
-		ReasonNetworkBanned, ReasonMembersOnly, ReasonFollowersOnly, ReasonStaffOnly, ReasonEmojiOnly, ReasonLinksOff,
+		ReasonNetworkBanned, ReasonMembersOnly, ReasonFollowersOnly, ReasonStaffOnly, ReasonEmojiOnly, ReasonLinksOff, ReasonFiltered,
 		ReasonNotFound, ReasonConflict, ReasonListFull, ReasonDecided, ReasonRoomClosed, ReasonRateLimited, ReasonSlowMode, ReasonRepeatedText,
 		ReasonInternal, ReasonUnavailable, ReasonTryLater, ReasonRoomBusy, ReasonFolded, ReasonHeld,
 	}

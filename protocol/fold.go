@@ -41,6 +41,9 @@ func ignorable(r rune) bool {
 	return !shows(r) && !isSpace(r)
 }
 
+// Invisible reports whether [FoldText] leaves r out, unless it is of a flag.
+func Invisible(r rune) bool { return ignorable(r) }
+
 // Tag characters (UTS #51, section 2.2 and annex C): a black flag, three to six letters and digits of a CLDR subdivision,
 // and a terminator are the flag of that subdivision. Anywhere else tags show nothing.
 const (

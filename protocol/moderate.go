@@ -49,6 +49,7 @@ type Settings struct {
 	EmojiOnly     *bool     `json:"emoji_only,omitempty"`
 	LinksOff      *bool     `json:"links_off,omitempty"`
 	Review        *Review   `json:"review,omitempty"`
+	Filter        *WordList `json:"filter,omitempty"`
 }
 
 // Clean returns the settings with a title as viewers will see it, or what is wrong with them.
@@ -93,6 +94,7 @@ func (s Settings) String() string {
 	say(s.FollowMinutes != nil, "follow_minutes %d", func() any { return *s.FollowMinutes })
 	say(s.EmojiOnly != nil, "emoji_only %t", func() any { return *s.EmojiOnly })
 	say(s.LinksOff != nil, "links_off %t", func() any { return *s.LinksOff })
+	say(s.Filter != nil, "filter of %d words", func() any { return len(s.Filter.Words) })
 	say(s.Review != nil, "review %s", func() any { return *s.Review })
 	return strings.Join(said, ", ")
 }

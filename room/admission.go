@@ -99,7 +99,7 @@ func (r *Room) fresh(ctx context.Context, now limit.Instant, by *Speaker, req *p
 	case protocol.ClassLike:
 		return r.like(now, p, by, req)
 	}
-	return r.live(now, p, by, req, c)
+	return r.live(now, p, by, req, c, judged{})
 }
 
 // abuseRule names what mutes a user who goes on after many refusals.

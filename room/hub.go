@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"liveroom/internal/filter"
 	"liveroom/internal/lock"
 	"liveroom/limit"
 	"liveroom/protocol"
@@ -35,7 +36,8 @@ type Hub struct {
 	overload  overload
 	turnstile turnstile
 
-	queue queue // of what waits for staff
+	queue queue                      // of what waits for staff
+	words atomic.Pointer[filter.Set] // the platform's list
 
 	types  []string     // of custom events; fixed
 	heard  heard        // custom events that are for all rooms

@@ -42,6 +42,10 @@ func (r *Room) danmaku(now limit.Instant, p *policy, by *Speaker, req *protocol.
 	if req.Text, err = protocol.CleanText(req.Text, r.hub.cfg.MaxText); err == nil {
 		err = r.spoken(p, by.who, req)
 	}
+	var j judged
+	if err == nil {
+		j, err = r.filtered(p, by.who, req)
+	}
 	if err != nil {
 		return protocol.Refuse(req.ID, err)
 	}
@@ -53,7 +57,7 @@ func (r *Room) danmaku(now limit.Instant, p *policy, by *Speaker, req *protocol.
 	if err != nil {
 		return protocol.Refuse(req.ID, err)
 	}
-	ack := r.live(now, p, by, req, protocol.ClassDanmaku)
+	ack := r.live(now, p, by, req, protocol.ClassDanmaku, j)
 	if ack.Code >= protocol.BadRequest {
 		by.user.unsay(by.place, mine, before)
 	}
@@ -61,15 +65,19 @@ func (r *Room) danmaku(now limit.Instant, p *policy, by *Speaker, req *protocol.
 }
 
 // live admits a message that goes over the bus as it is. Over its quota it is degraded: its sender alone is shown it.
-func (r *Room) live(now limit.Instant, p *policy, by *Speaker, req *protocol.Request, c protocol.Class) protocol.Ack {
+func (r *Room) live(now limit.Instant, p *policy, by *Speaker, req *protocol.Request, c protocol.Class, j judged) protocol.Ack {
 	d, err := r.pass(now, p, by, req, c, 1, limit.Degrade)
 	if err != nil {
 		return protocol.Refuse(req.ID, err)
 	}
 	defer r.giveBack(now, by, actions[c], 1)
-	switch {
+	switch ts := r.hub.admittedAt(now, d); {
 	case d.Verdict == limit.Degrade:
-		return r.toSender(by, req, c, r.hub.admittedAt(now, d), admit.Error(protocol.ReasonRoomBusy, d))
+		return r.toSender(by, req, c, ts, admit.Error(protocol.ReasonRoomBusy, d))
+	case j.action == protocol.FilterHold:
+		return r.held(by, req, ts, j)
+	case j.action == protocol.FilterSenderOnly: // who shall not know
+		return r.toSender(by, req, c, ts, nil)
 	case c == protocol.ClassDanmaku && r.hub.cfg.DanmakuHook != nil && by.socket():
 		return r.vet(p, by, req)
 	}
@@ -92,7 +100,11 @@ func (r *Room) toSender(by *Speaker, req *protocol.Request, c protocol.Class, ts
 	if c != protocol.ClassDanmaku || !r.hub.cfg.NoDanmaku {
 		r.hub.note(r.id, event)
 	}
-	return protocol.Ack{ID: req.ID, Code: protocol.Degraded, MID: mid, TS: ts, Err: why}
+	ack := protocol.Ack{ID: req.ID, Code: protocol.OK, MID: mid, TS: ts, Err: why}
+	if why != nil {
+		ack.Code = why.Reason.Code()
+	}
+	return ack
 }
 
 // publish shows a message to everybody.

@@ -19,6 +19,7 @@ type Metrics struct {
 	unnoted      prometheus.Counter
 	held         [heldOutcomes]prometheus.Counter
 	waiting      prometheus.Gauge
+	filtered     map[protocol.FilterAction]prometheus.Counter
 	lag, tick    prometheus.Gauge
 	overload     [len(stages)]prometheus.Gauge
 	listsFull    prometheus.Counter
@@ -83,6 +84,12 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Help: "Messages that this node held for staff, or found no place for, and those that were decided on here: by somebody, or by time."}, []string{"outcome"})
 	for o, name := range [heldOutcomes]string{"waits", "full", "failed", "released", "dropped", "released_by_time", "dropped_by_time"} {
 		m.held[o] = held.WithLabelValues(name)
+	}
+	filtered := f.NewCounterVec(prometheus.CounterOpts{Name: "liveroom_filtered_total",
+		Help: "Danmaku that have a word of a list, by the strictest action that one asks for."}, []string{"action"})
+	m.filtered = map[protocol.FilterAction]prometheus.Counter{}
+	for _, a := range protocol.FilterActions() {
+		m.filtered[a] = filtered.WithLabelValues(string(a))
 	}
 	m.waiting = f.NewGauge(prometheus.GaugeOpts{Name: "liveroom_held_waiting", Help: "Messages that wait for staff, of all rooms and nodes; at most 50,000."})
 	m.watched(f)

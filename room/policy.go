@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"liveroom/internal/filter"
 	"liveroom/limit"
 	"liveroom/protocol"
 )
@@ -37,7 +38,8 @@ type stored struct {
 	// Allowed are guests whom marks of bans do not bar.
 	Allowed []string `json:"allowed,omitempty"`
 	protocol.Speech
-	Review *protocol.Review `json:"review,omitempty"`
+	Review *protocol.Review   `json:"review,omitempty"`
+	Filter *protocol.WordList `json:"filter,omitempty"`
 }
 
 // Settings are what is changed of a room from outside.
@@ -55,6 +57,9 @@ func (s *stored) set(c Settings) {
 	if c.Review != nil {
 		s.Review = c.Review
 	}
+	if s.Filter = cmp.Or(c.Filter, s.Filter); s.Filter != nil && len(s.Filter.Words) == 0 {
+		s.Filter = nil
+	}
 	if s.Speak == protocol.SpeakAll {
 		s.Speak = "" // left out, as what is usual is
 	}
@@ -66,7 +71,7 @@ func (s *stored) settings(of Settings) Settings {
 	return Settings{
 		Title: same(of.Title, s.Title), SlowModeMS: same(of.SlowModeMS, s.SlowMode), Closed: same(of.Closed, s.Closed), Speak: same(of.Speak, speak),
 		FollowMinutes: same(of.FollowMinutes, s.FollowMinutes), EmojiOnly: same(of.EmojiOnly, s.EmojiOnly), LinksOff: same(of.LinksOff, s.LinksOff),
-		Review: same(of.Review, s.review()),
+		Review: same(of.Review, s.review()), Filter: same(of.Filter, s.filter()),
 	}
 }
 
@@ -135,6 +140,7 @@ func (s *stored) prune(now int64) {
 type policy struct {
 	stored
 	revision uint64
+	words    *filter.Set // of Filter
 	muted    sanctions
 	banned   sanctions
 	deleted  map[string]bool // by mid; false: shown again
@@ -302,6 +308,10 @@ func (r *Room) adopt(value []byte, revision uint64) {
 	if err != nil {
 		r.hub.troubled("settings can't be read, the last good ones stay", r.id, err)
 		return
+	}
+	fault := (*protocol.Error)(nil)
+	if next.words, fault = next.compiled(r.policy.Load()); fault != nil {
+		r.hub.troubled("the room's list of words can't be read, it has none", r.id, fault)
 	}
 	for {
 		old := r.policy.Load()

@@ -39,6 +39,7 @@ type event struct {
 	Closed    bool
 	Pinned    *event
 	State     string
+	Msg       string
 	By        string
 	Cause     string
 	Released  bool

@@ -9,12 +9,17 @@ import (
 	"golang.org/x/net/publicsuffix"
 	"golang.org/x/text/unicode/norm"
 
+	"liveroom/internal/filter"
 	"liveroom/limit"
 	"liveroom/protocol"
 )
 
 // takes is why a room can't be given settings here; nil: it can.
 func (r *Room) takes(s Settings) *protocol.Error {
+	if _, err := filter.Compile(s.Filter, filter.RoomWords, filter.RoomBytes); err != nil {
+		err.Detail = "settings.filter." + err.Detail
+		return err
+	}
 	if s.Speak != nil && *s.Speak == protocol.SpeakFollowers && r.hub.cfg.Followed == "" {
 		return protocol.BadField("settings.speak", "all, members or staff, since rooms.followed_attribute names no attribute here", string(*s.Speak))
 	}

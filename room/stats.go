@@ -213,7 +213,8 @@ type Info struct {
 	Appointed []standing `json:"appointed"`
 	Allowed   []string   `json:"allowed"` // guests whom bans of others' networks do not bar
 	protocol.Speech
-	Review protocol.Review `json:"review"`
+	Review protocol.Review   `json:"review"`
+	Filter protocol.WordList `json:"filter"`
 
 	Shows []people.Told `json:"-"` // the newest first
 }
@@ -262,7 +263,7 @@ func (r *Room) Info() Info {
 		Summary: r.Summary(), SlowModeMS: p.SlowMode, Pinned: p.Pinned,
 		Quota: r.quota(now), Refusals: r.stats.newest(now),
 		Mutes: inForce(p.Mutes, r.hub.cfg.Now().UnixMilli()), Bans: inForce(p.Bans, r.hub.cfg.Now().UnixMilli()),
-		Appointed: append([]standing{}, p.Appointed...), Allowed: append([]string{}, p.Allowed...), Speech: p.Speech, Review: p.review(),
+		Appointed: append([]standing{}, p.Appointed...), Allowed: append([]string{}, p.Allowed...), Speech: p.Speech, Review: p.review(), Filter: p.filter(),
 	}
 	i.Shows = r.people.Shows()
 	i.Rates.TenSeconds, i.Rates.Minute = r.stats.rates(now, 10), r.stats.rates(now, 60)

@@ -16,22 +16,23 @@ var edges = map[string]struct {
 	allowed []string
 	reason  string
 }{
-	"liveroom/internal/words": {nil, "words are files, and what is said in them knows nothing of who says it"},
-	"liveroom/protocol":       {[]string{"liveroom/internal/words"}, "protocol knows the words alone: the vocabulary must be usable by every package, and by a client, without the server"},
-	"liveroom/limit":          {nil, "limit is a leaf: it is a library of its own, and knows nothing of rooms"},
-	"liveroom/limit/cluster":  {[]string{"liveroom/limit"}, "who may spend what of a shared quota is decided behind the engine's interface, which knows nothing of it"},
-	"liveroom/room":           {[]string{"liveroom/protocol", "liveroom/limit", "liveroom/room/audience", "liveroom/room/people", "liveroom/internal/admit"}, "a room knows neither sockets nor NATS: both are handed to it as interfaces, so that it can be tested alone"},
-	"liveroom/room/audience":  {[]string{"liveroom/protocol", "liveroom/limit"}, "what is shown knows nothing of who was admitted and why"},
-	"liveroom/room/people":   {nil, "who is counted knows nothing of what they say, or where it is stored"},
-	"liveroom/conn/frame":     {[]string{"liveroom/protocol"}, "frames are read and written without a session, so that they can be held to another reader of them"},
-	"liveroom/conn/socket":    {nil, "what the kernel is asked knows nothing of what is sent"},
-	"liveroom/conn":           {[]string{"liveroom/protocol", "liveroom/limit", "liveroom/conn/frame", "liveroom/conn/socket"}, "a socket knows neither rooms nor NATS: the lobby seats it"},
-	"liveroom/internal/lock":  {nil, "what proves the order of all locks is below them all"},
-	"liveroom/internal/admit": {[]string{"liveroom/protocol", "liveroom/limit"}, "what comes in, and what a refusal is called, is decided below rooms, sockets and API, which all ask"},
-	"liveroom/cmd/liveserver": {[]string{"liveroom/protocol", "liveroom/internal/config", "liveroom/internal/node", "liveroom/internal/token"}, "main decides nothing: it reads what it is told and runs a node; parts are plugged together in internal/node"},
-	"liveroom/docs":           {nil, "docs only embeds a page"},
-	"liveroom/web":            {nil, "web only embeds files"},
-	"liveroom/loadtest":       {[]string{"liveroom/protocol", "liveroom/loadtest/internal/client", "liveroom/loadtest/internal/process", "liveroom/loadtest/internal/report"}, "the load generator is a black box: what it measures must not be what it imports"},
+	"liveroom/internal/words":  {nil, "words are files, and what is said in them knows nothing of who says it"},
+	"liveroom/protocol":        {[]string{"liveroom/internal/words"}, "protocol knows the words alone: the vocabulary must be usable by every package, and by a client, without the server"},
+	"liveroom/limit":           {nil, "limit is a leaf: it is a library of its own, and knows nothing of rooms"},
+	"liveroom/limit/cluster":   {[]string{"liveroom/limit"}, "who may spend what of a shared quota is decided behind the engine's interface, which knows nothing of it"},
+	"liveroom/room":            {[]string{"liveroom/protocol", "liveroom/limit", "liveroom/room/audience", "liveroom/room/people", "liveroom/internal/admit", "liveroom/internal/filter"}, "a room knows neither sockets nor NATS: both are handed to it as interfaces, so that it can be tested alone"},
+	"liveroom/room/audience":   {[]string{"liveroom/protocol", "liveroom/limit"}, "what is shown knows nothing of who was admitted and why"},
+	"liveroom/room/people":     {nil, "who is counted knows nothing of what they say, or where it is stored"},
+	"liveroom/conn/frame":      {[]string{"liveroom/protocol"}, "frames are read and written without a session, so that they can be held to another reader of them"},
+	"liveroom/conn/socket":     {nil, "what the kernel is asked knows nothing of what is sent"},
+	"liveroom/conn":            {[]string{"liveroom/protocol", "liveroom/limit", "liveroom/conn/frame", "liveroom/conn/socket"}, "a socket knows neither rooms nor NATS: the lobby seats it"},
+	"liveroom/internal/lock":   {nil, "what proves the order of all locks is below them all"},
+	"liveroom/internal/filter": {[]string{"liveroom/protocol", "liveroom/internal/edition"}, "words are found in texts, whoever says them and wherever"},
+	"liveroom/internal/admit":  {[]string{"liveroom/protocol", "liveroom/limit"}, "what comes in, and what a refusal is called, is decided below rooms, sockets and API, which all ask"},
+	"liveroom/cmd/liveserver":  {[]string{"liveroom/protocol", "liveroom/internal/config", "liveroom/internal/node", "liveroom/internal/token"}, "main decides nothing: it reads what it is told and runs a node; parts are plugged together in internal/node"},
+	"liveroom/docs":            {nil, "docs only embeds a page"},
+	"liveroom/web":             {nil, "web only embeds files"},
+	"liveroom/loadtest":        {[]string{"liveroom/protocol", "liveroom/loadtest/internal/client", "liveroom/loadtest/internal/process", "liveroom/loadtest/internal/report"}, "the load generator is a black box: what it measures must not be what it imports"},
 
 	"liveroom/fanout":          {[]string{"liveroom/protocol", "liveroom/fanout/feed", "liveroom/fanout/link", "liveroom/fanout/presence", "liveroom/fanout/question", "liveroom/fanout/store"}, "the assembly owns the parts and knows neither rooms nor sockets"},
 	"liveroom/fanout/link":     {[]string{"liveroom/protocol"}, "the way to NATS is below all that is carried over it"},
@@ -80,7 +81,7 @@ func TestImports(t *testing.T) {
 			if rule, ok := edges[p.ImportPath]; ok && !slices.Contains(rule.allowed, imported) {
 				t.Errorf("%s imports %s: %s", p.ImportPath, imported, rule.reason)
 			}
-			if strings.HasPrefix(imported, "liveroom/internal/") && !strings.HasPrefix(p.ImportPath, "liveroom/internal/") && p.ImportPath != "liveroom/cmd/liveserver" && imported != "liveroom/internal/admit" && imported != "liveroom/internal/words" {
+			if strings.HasPrefix(imported, "liveroom/internal/") && !strings.HasPrefix(p.ImportPath, "liveroom/internal/") && p.ImportPath != "liveroom/cmd/liveserver" && imported != "liveroom/internal/admit" && imported != "liveroom/internal/filter" && imported != "liveroom/internal/words" {
 				t.Errorf("%s imports %s: internal serves cmd/liveserver alone, but for the wording of refusals and what people read", p.ImportPath, imported)
 			}
 			if imported == "liveroom/internal/node" && p.ImportPath != "liveroom/cmd/liveserver" {

@@ -85,3 +85,24 @@ func (d *RecentLog) Recent(ctx context.Context, room string, limit int) ([][]byt
 	}
 	return events, nil
 }
+
+// RecentOfAll is [RecentLog.Recent] for all rooms: the newest limit danmaku, oldest first.
+func (d *RecentLog) RecentOfAll(ctx context.Context, limit int) ([][]byte, error) {
+	info, err := d.link.StreamInfo(ctx, link.RecentStream)
+	if err != nil {
+		return nil, err
+	}
+	first := info.State.FirstSeq
+	if last := info.State.LastSeq; last > first+uint64(limit) {
+		first = last - uint64(limit) + 1
+	}
+	got, err := d.link.Read(ctx, link.RecentStream, link.Ask{Next: link.AnyRoomSubject("*", protocol.ClassDanmaku.String()), Batch: limit, Seq: max(first, 1)})
+	if err != nil {
+		return nil, err
+	}
+	events := make([][]byte, len(got))
+	for i, r := range got {
+		events[i] = r.Data
+	}
+	return events, nil
+}

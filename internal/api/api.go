@@ -44,6 +44,7 @@ type Config struct {
 	Webhook    func(consumer string) Webhook // of those that this node is configured for; nil: none
 	Audit      Audit
 	Held       Held
+	Said       Said
 	Revoker    Revoker
 	Tokens     Tokens
 	Gate       *limit.Gate

@@ -36,7 +36,7 @@ type call struct {
 
 // routes are all calls; each file of them lists its own.
 func (a *API) routes() []route {
-	return slices.Concat(a.roomCalls(), a.peopleCalls(), a.speakCalls(), a.heldCalls(), a.eventCalls(), a.ledgerCalls(), a.journalCalls(), a.consumerCalls(), a.revokeCalls(), a.ruleCalls(), a.giftCalls(), a.quotaCalls(), a.trafficCalls())
+	return slices.Concat(a.roomCalls(), a.peopleCalls(), a.speakCalls(), a.heldCalls(), a.filterCalls(), a.eventCalls(), a.ledgerCalls(), a.journalCalls(), a.consumerCalls(), a.revokeCalls(), a.ruleCalls(), a.giftCalls(), a.quotaCalls(), a.trafficCalls())
 }
 
 // Routes lists the registered calls as "METHOD /path", for the test that compares them with the documentation.

@@ -43,6 +43,7 @@ export const REASONS = {
   staff_only: 403,
   emoji_only: 403,
   links_off: 403,
+  filtered: 403,
   not_found: 404,
   conflict: 409,
   list_full: 409,

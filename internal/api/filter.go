@@ -1,0 +1,165 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"liveroom/internal/filter"
+	"liveroom/protocol"
+	"liveroom/room"
+)
+
+// Said reads what was said in the last minutes, on all nodes.
+type Said interface {
+	// Recent returns the room's danmaku events, oldest first, the newest limit of them; RecentOfAll those of all rooms.
+	Recent(ctx context.Context, room string, limit int) ([][]byte, error)
+	RecentOfAll(ctx context.Context, limit int) ([][]byte, error)
+}
+
+// Bounds of a preview of a list.
+const (
+	previewTexts = 2000 // the newest of the last five minutes
+	previewShown = 50   // of those that have a word
+)
+
+func (a *API) filterCalls() []route {
+	return []route{
+		{http.MethodPost, "/filter/test", knowsRoomOfBody, a.testFilter},
+		{http.MethodPost, "/filter/preview", administers, a.previewFilter},
+		{http.MethodPost, "/rooms/{room}/filter/preview", knows, a.previewRoomFilter},
+	}
+}
+
+// knowsRoomOfBody is for calls whose body names the room; the call looks at it.
+func knowsRoomOfBody(c caller, _ string) bool { return c.known }
+
+type filterTest struct {
+	Text   string             `json:"text"`
+	Room   string             `json:"room"`
+	Filter *protocol.WordList `json:"filter"` // in place of the room's list, or without a room of the platform's
+}
+
+func (a *API) testFilter(w http.ResponseWriter, r *http.Request, c call) (any, error) {
+	var b filterTest
+	if err := decode(w, r, &b); err != nil {
+		return nil, err
+	}
+	words, bytes := filter.PlatformWords, filter.PlatformBytes
+	if b.Room != "" {
+		words, bytes = filter.RoomWords, filter.RoomBytes
+	}
+	set, err := filter.Compile(b.Filter, words, bytes)
+	if err != nil {
+		err.Detail = "filter." + err.Detail
+		return nil, err
+	}
+	if b.Room == "" {
+		if !c.Administers() && !c.Speaks() {
+			return nil, protocol.BadField("room", "a room that you moderate", "")
+		}
+		return wrap(a.cfg.Hub.Try(b.Text, set))
+	}
+	if err := protocol.CheckRoom("room", b.Room); err != nil {
+		return nil, err
+	}
+	if !knows(c.caller, b.Room) {
+		return nil, &protocol.Error{Reason: protocol.ReasonForbidden}
+	}
+	var out room.Tried
+	c.room = b.Room
+	if err := a.asStaff(r, c, func(rm *room.Room) (err *protocol.Error) { out, err = rm.Try(b.Text, set); return err }); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// wrap keeps a nil *protocol.Error from becoming an error.
+func wrap(v any, err *protocol.Error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// caught is what a list would have made of one danmaku.
+type caught struct {
+	MID    string                `json:"mid"`
+	User   protocol.User         `json:"user"`
+	Text   string                `json:"text"`
+	TS     int64                 `json:"ts"`
+	Action protocol.FilterAction `json:"action"`
+	Word   string                `json:"word"`
+	Shown  string                `json:"shown"` // where it is shown
+}
+
+// filterPreview is what a list would have made of the last minutes.
+type filterPreview struct {
+	Words   int                           `json:"words"`
+	Looked  int                           `json:"looked"` // at so many danmaku
+	Caught  int                           `json:"caught"`
+	Actions map[protocol.FilterAction]int `json:"actions"`
+	Newest  []caught                      `json:"newest"` // of the caught, the newest first
+}
+
+func (a *API) previewFilter(w http.ResponseWriter, r *http.Request, _ call) (any, error) {
+	var list protocol.WordList
+	if err := decodeUpTo(w, r, &list, maxFilterBytes); err != nil {
+		return nil, err
+	}
+	set, err := filter.Compile(&list, filter.PlatformWords, filter.PlatformBytes)
+	if err != nil {
+		return nil, err
+	}
+	said, fault := a.cfg.Said.RecentOfAll(r.Context(), previewTexts)
+	return previewOf(set, said, fault)
+}
+
+func (a *API) previewRoomFilter(w http.ResponseWriter, r *http.Request, c call) (any, error) {
+	if err := a.asStaff(r, c, func(*room.Room) *protocol.Error { return nil }); err != nil {
+		return nil, err
+	}
+	var list protocol.WordList
+	if err := decode(w, r, &list); err != nil {
+		return nil, err
+	}
+	set, err := filter.Compile(&list, filter.RoomWords, filter.RoomBytes)
+	if err != nil {
+		return nil, err
+	}
+	said, fault := a.cfg.Said.Recent(r.Context(), c.room, previewTexts)
+	return previewOf(set, said, fault)
+}
+
+func previewOf(set *filter.Set, said [][]byte, fault error) (any, error) {
+	if fault != nil {
+		return nil, storeError{fmt.Errorf("read what was said: %w", fault)}
+	}
+	out := filterPreview{Words: set.Words(), Actions: map[protocol.FilterAction]int{}, Newest: []caught{}}
+	for _, action := range protocol.FilterActions() {
+		out.Actions[action] = 0
+	}
+	for i := len(said) - 1; i >= 0; i-- {
+		var d protocol.Danmaku
+		if json.Unmarshal(said[i], &d) != nil || d.MID == "" {
+			continue // of a later version
+		}
+		out.Looked++
+		hits := set.Hits(d.Text, nil)
+		if len(hits) == 0 {
+			continue
+		}
+		c := caught{MID: d.MID, User: d.User, Text: d.Text, TS: d.TS}
+		c.Action, c.Word, c.Shown = filter.Judge(d.Text, hits)
+		out.Caught++
+		out.Actions[c.Action]++
+		if len(out.Newest) < previewShown {
+			out.Newest = append(out.Newest, c)
+		}
+	}
+	return out, nil
+}
+
+// maxFilterBytes bounds a list in a request: JSON takes more than the words.
+const maxFilterBytes = 6 << 20
