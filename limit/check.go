@@ -38,6 +38,7 @@ func compileRule(spec Rule, path string, classes []string, faults *Faults) *rule
 	r.compileMeter(path, r.multipliers(at, classes, faults), faults)
 	r.compileFloor(at, faults)
 	r.compileExempt(at, classes, faults)
+	r.compileCrowd(at, faults)
 	r.compileCluster(at, faults)
 	if r.spec.Cluster && len(*faults) == before {
 		r.compileQuota(path, faults)

@@ -32,7 +32,11 @@ func (s *Spec) Compile() (*Rules, error) {
 	compiled := make([]*rule, 0, len(s.Rules))
 	for i := range s.Rules {
 		path := fmt.Sprintf("rules[%d]", i)
-		r := compileRule(s.Rules[i], path, out.classes, &faults)
+		spec := s.Rules[i]
+		if spec.Share != "" {
+			spec = s.share(spec, path, &faults)
+		}
+		r := compileRule(spec, path, out.classes, &faults)
 		out.where.compile(r, path+".where", &faults)
 		if _, taken := out.byName[r.name]; taken {
 			faults.add(path+".name", "%q is taken by an earlier rule", r.name)

@@ -34,6 +34,8 @@ type Request struct {
 	Key string
 	// Audience is how many are in the room, for tiers.
 	Audience int
+	// Crowd is how many of these the network around Addr has, for rules with sessions.
+	Crowd int
 }
 
 // Decision is the answer of a Gate.

@@ -90,7 +90,7 @@
 // Files: in reading order decide.go, subject.go, tokenbucket.go, trial.go, rule.go, shared.go are the road of Gate.Decide.
 // Around it: action.go and decision.go (the words), gate.go, rules.go, traits.go (rules for users with some attributes), instant.go, counts.go, observe.go, explain.go.
 // What counts: algorithm.go (the interface and the table), tiers.go, leakybucket.go, fixedwindow.go, slidingwindow.go,
-// slidinglog.go, concurrency.go. Rules as data: spec.go, parse.go, tree.go, compile.go, check.go.
+// slidinglog.go, concurrency.go. Rules as data: spec.go, parse.go, tree.go, compile.go, check.go, crowd.go (shares of a room).
 // What nodes share: quota.go (a rule's numbers), own.go (what a Part has of its subject), key.go. For servers: table.go,
 // middleware.go, refusal.go, clientaddr.go, abuse.go.
 package limit

@@ -41,6 +41,7 @@ type rule struct {
 	exempt   uint64 // role classes
 	users    map[string]struct{}
 	networks []netip.Prefix
+	crowd    int64 // sessions below which a network is exempt
 }
 
 // rank orders rules for the same scope and action: the greatest that matches
@@ -57,7 +58,7 @@ func (r *rule) matches(class uint8, traits uint64, room string) bool {
 
 // exempts tells whether the rule passes this request over.
 func (r *rule) exempts(class uint8, q *Request) bool {
-	if r.exempt>>class&1 == 1 {
+	if r.exempt>>class&1 == 1 || r.crowd > int64(q.Crowd) {
 		return true
 	}
 	if r.users != nil {

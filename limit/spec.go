@@ -45,6 +45,11 @@ type Rule struct {
 
 	Limit `yaml:",inline" json:",inline"`
 
+	// Share, "25%", makes of it a share of the room's rule for the same
+	// actions, instead of a Limit.
+	Share string `yaml:"share,omitempty" json:"share,omitempty"`
+	// Sessions is from how many of them in the room on a network is asked.
+	Sessions int64 `yaml:"sessions,omitempty" json:"sessions,omitempty"`
 	// Initial is the level of a new bucket in tokens; Burst when absent.
 	Initial *int64 `yaml:"initial,omitempty" json:"initial,omitempty"`
 	// Cost is what a request pays: "1" (when empty), or Request.Cost, which

@@ -111,6 +111,7 @@ func (r *Room) admit(ctx context.Context, j *JoinRequest, token *Identity) (*Mem
 		joined: now, joinedAs: asked.Role, traits: asked.Traits, granted: granted,
 	}
 	m.who.Store(token)
+	r.crowds.count(m.addr, 1)
 	v := r.audience.Join(m, r.seat(u, p), j.Hello.Resume)
 	r.noteSession(m, "joined", &r.visits.joined)
 	return m, v, nil

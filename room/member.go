@@ -151,6 +151,7 @@ func (m *Member) Leave() {
 	}
 	m.expireWithToken() // which stops what runs
 	m.room.audience.Leave(m, m.room.unseat(m.user, m.place))
+	m.room.crowds.count(m.addr, -1)
 	m.room.departed.note(m, m.room.hub.cfg.Now())
 	m.room.noteSession(m, "left", &m.room.visits.left)
 	who := Identity{User: m.user.id, Role: m.joinedAs, Traits: m.traits}

@@ -19,6 +19,7 @@ type Room struct {
 	hub      *Hub
 	subject  limit.Subject
 	shares   *shares
+	crowds   crowds
 	audience *audience.Audience[*Member]
 	ready    chan struct{} // closed once opening has ended
 	gone     chan struct{} // closed once the room is closed for good

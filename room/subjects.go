@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 
+	"liveroom/internal/lock"
 	"liveroom/limit"
 	"liveroom/protocol"
 )
@@ -59,7 +60,37 @@ func (r *Room) subjects(all []*limit.Subject, now limit.Instant, by *Speaker, a 
 func (r *Room) request(by *Speaker, a limit.Action, cost int64) limit.Request {
 	return limit.Request{
 		Action: a, Cost: cost, Role: string(by.who.Role), User: by.who.User, Room: r.id, Addr: by.addr, Traits: by.who.Traits,
-		Audience: r.Online(),
+		Audience: r.Online(), Crowd: r.crowds.of(by),
+	}
+}
+
+// crowds count the sessions that each network has in a room on this node. mu is a leaf.
+type crowds struct {
+	mu lock.Mutex[lock.Leaf]
+	by map[netip.Prefix]int
+}
+
+// of is how many the speaker's network has; 0 for whom a back end speaks.
+func (c *crowds) of(by *Speaker) int {
+	if len(by.networks) == 0 {
+		return 0
+	}
+	network := limit.NetPrefix(by.addr)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.by[network]
+}
+
+// count counts a session in or out.
+func (c *crowds) count(addr netip.Addr, step int) {
+	network := limit.NetPrefix(addr)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.by == nil {
+		c.by = map[netip.Prefix]int{}
+	}
+	if c.by[network] += step; c.by[network] == 0 {
+		delete(c.by, network)
 	}
 }
 

@@ -33,7 +33,9 @@ function checkWho(rule, names, say) {
 
 function checkNumbers(rule, say) {
   const { algorithm = "token_bucket", tiers = [] } = rule;
-  if (tiers.length > 0) {
+  if (rule.share) {
+    if (!/^[1-9]\d?%$/.test(rule.share)) say("share", "range", { least: "1%", most: "99%" });
+  } else if (tiers.length > 0) {
     if (algorithm !== "token_bucket") say("tiers", "tiersBucket");
     checkTiers(tiers, say);
   } else if (algorithm === "concurrency") {

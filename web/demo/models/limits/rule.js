@@ -5,7 +5,7 @@ import { copyOf } from "../older.js";
 
 const LISTS = ["role"];
 const EXEMPT = ["roles", "users", "networks"];
-const ORDER = ["name", "action", "scope", "room", "role", "where", "priority", "algorithm", "rate", "per", "burst", "initial", "cost", "fold",
+const ORDER = ["name", "action", "scope", "room", "role", "where", "priority", "algorithm", "rate", "per", "burst", "share", "sessions", "initial", "cost", "fold",
   "degrade", "floor", "tiers", "multiply", "exempt", "shadow", "cluster", "on_outage", "grace"];
 
 /** A rule in its one form, whatever form it came in. The answer shares nothing with `raw`. */
@@ -17,8 +17,8 @@ export function tidy(raw) {
   rule.tiers = (rule.tiers ?? []).map(tidyLimit);
   if (rule.degrade) rule.degrade = tidyLimit(rule.degrade);
   Object.assign(rule, tidyLimit(rule));
-  if (rule.tiers.length > 0 || rule.algorithm === "concurrency") drop(rule, "rate", (v) => !v);
-  if (rule.tiers.length > 0) drop(rule, "burst", (v) => !v);
+  if (rule.tiers.length > 0 || rule.share || rule.algorithm === "concurrency") drop(rule, "rate", (v) => !v);
+  if (rule.tiers.length > 0 || rule.share) drop(rule, "burst", (v) => !v);
   if (rule.algorithm === "token_bucket") delete rule.algorithm;
   if (rule.cost === "1") delete rule.cost;
   if (rule.on_outage === "share") delete rule.on_outage;

@@ -25,6 +25,7 @@ export function sentence(rule, language) {
 function how(rule, language) {
   const t = (key, values) => language.text(`limits.say.${key}`, values);
   const pace = ({ rate, per, burst }) => t("pace", { rate, per: perText(per, language), burst });
+  if (rule.share) return t("share", { share: rule.share, n: rule.sessions ?? 1 });
   if (rule.tiers?.length > 0) {
     return rule.tiers.map((tier) => (tier.below ? t("tier", { n: tier.below, pace: pace(tier) }) : t("lastTier", { pace: pace(tier) }))).join(t("comma"));
   }
