@@ -67,6 +67,8 @@ type Draft struct {
 	// What the room needs to go on.
 	by     *Speaker
 	policy *policy // what it was held to
+	held   *Cause
+	ts     int64
 	ack    protocol.Ack
 }
 
@@ -74,6 +76,7 @@ type Draft struct {
 type Verdict struct {
 	Text       string          // shown in its stead; "": its own
 	SenderOnly bool            // nobody else is shown it
+	Held       *Cause          // why it waits for staff
 	Refused    *protocol.Error // why nobody is
 }
 
@@ -109,6 +112,10 @@ func (r *Room) vet(p *policy, by *Speaker, req *protocol.Request) protocol.Ack {
 			<-s.done
 		}
 	})
+	if d.held != nil { // which waits for the store, and nobody waits for it
+		m := protocol.Said{MID: r.hub.cfg.MIDs.Next(), User: d.User, TS: d.ts, Request: req}
+		return r.withhold(context.Background(), by, m, *d.held)
+	}
 	return d.ack
 }
 
@@ -177,12 +184,15 @@ func (r *Room) decided(d *Draft, v Verdict) protocol.Ack {
 	if v.Text != "" {
 		d.Request.Text = v.Text
 	}
-	switch ts := r.hub.stamps.at(r.hub.gate.Now()); {
+	d.ts = r.hub.stamps.at(r.hub.gate.Now())
+	switch {
 	case v.Refused != nil:
 		return protocol.Refuse(d.Request.ID, v.Refused)
 	case v.SenderOnly:
-		return r.toSender(d.by, d.Request, protocol.ClassDanmaku, ts, &protocol.Error{Reason: protocol.ReasonRoomBusy})
-	default:
-		return r.publish(d.by, d.Request, protocol.ClassDanmaku, ts)
+		return r.toSender(d.by, d.Request, protocol.ClassDanmaku, d.ts, &protocol.Error{Reason: protocol.ReasonRoomBusy})
+	case v.Held != nil:
+		d.held = v.Held
+		return d.ack
 	}
+	return r.publish(d.by, d.Request, protocol.ClassDanmaku, d.ts)
 }

@@ -68,6 +68,8 @@ func TestVerdicts(t *testing.T) {
 				return Verdict{Text: "***"}
 			case "mine":
 				return Verdict{SenderOnly: true}
+			case "wait":
+				return Verdict{Held: &Cause{By: "hook", Detail: "a name"}}
 			case "no":
 				return Verdict{Refused: &protocol.Error{Reason: protocol.ReasonRejected, Detail: "be nice"}}
 			}
@@ -85,6 +87,12 @@ func TestVerdicts(t *testing.T) {
 		}
 		own := a.say("mine")
 		wantCode(t, own, protocol.Degraded, protocol.ReasonRoomBusy)
+		mod := w.join("demo", "mod", as(protocol.RoleModerator))
+		held := a.ask(*danmakuOf("h1", "wait"))
+		wantCode(t, held, protocol.Degraded, protocol.ReasonHeld)
+		if again := a.ask(*danmakuOf("h1", "wait")); again.MID != held.MID || again.Reason != held.Reason {
+			t.Errorf("the same again: %+v, was %+v", again, held)
+		}
 		refused := a.say("no")
 		wantCode(t, refused, protocol.Forbidden, protocol.ReasonRejected)
 		wantCode(t, a.say("no"), protocol.Forbidden, protocol.ReasonRejected) // no repeated text: it was not said
@@ -92,16 +100,21 @@ func TestVerdicts(t *testing.T) {
 		if got := texts(b.seen("danmaku")); !slices.Equal(got, []string{"plain", "***"}) {
 			t.Errorf("another sees %q", got)
 		}
+		wantCode(t, mod.ask(protocol.Request{Op: protocol.OpModerate, Action: protocol.ActionRelease, MID: held.MID}), protocol.OK, "")
+		time.Sleep(time.Second)
+		if got := texts(b.seen("danmaku")); !slices.Equal(got, []string{"plain", "***", "wait"}) {
+			t.Errorf("once it is released, another sees %q", got)
+		}
 		if got := ofKind(a.told(""), "danmaku"); len(got) != 1 || got[0].MID != own.MID || got[0].Text != "mine" {
 			t.Errorf("the sender alone is shown %+v", got)
 		}
-		if got := texts(w.join("demo", "late").at("danmaku")); !slices.Equal(got, []string{"plain", "***"}) {
+		if got := texts(w.join("demo", "late").at("danmaku")); !slices.Equal(got, []string{"plain", "***", "wait"}) {
 			t.Errorf("the history has %q", got)
 		}
 		if kept, _ := bus.Recent(t.Context(), "demo", 10); strings.Contains(fmt.Sprintf("%s", kept), "replace") {
 			t.Errorf("the store has %s", kept)
 		}
-		if n := len(p.calls); n != 5 {
+		if n := len(p.calls); n != 6 {
 			t.Errorf("%d calls: %q", n, p.calls)
 		}
 	})

@@ -193,7 +193,7 @@ func TestFaultsNamePathAllowedReceived(t *testing.T) {
 		{name: "a webhook with a field too many", file: "webhooks: [{name: x, ulr: hidden}]\n", want: []string{"webhooks: allowed is a list of endpoints, each {name, url, rooms, kinds} ("}},
 		{name: "a hook without a secret", args: []string{"-hooks-gift-url", "https://p.example/hooks"}, want: []string{"hooks.secrets: allowed is one or more, since hooks.gift.url is set; received none"}},
 		{name: "three hooks", args: []string{"-hooks-join-url", "ftp://p/", "-hooks-danmaku-url", "https://p.example/d", "-hooks-join-on-timeout", "sender_only", "-hooks-danmaku-on-timeout", "refuse"}, want: []string{
-			`hooks.danmaku.on_timeout: allowed is one of allow, sender_only; received "refuse" (by -hooks-danmaku-on-timeout)`,
+			`hooks.danmaku.on_timeout: allowed is one of allow, sender_only, hold; received "refuse" (by -hooks-danmaku-on-timeout)`,
 			`hooks.join.on_timeout: allowed is one of refuse, allow; received "sender_only" (by -hooks-join-on-timeout)`,
 			"hooks.join.url: allowed is https://host/path, or http:// where hooks.plain_http lets it; received no URL that begins with https:// or http://", "hooks.secrets: allowed is one or more, since hooks.join.url is set; received none",
 		}},

@@ -162,6 +162,7 @@ const (
 	WithoutAllow      = "allow"       // as if it had not to be asked
 	WithoutRefuse     = "refuse"      // a join is
 	WithoutSenderOnly = "sender_only" // a danmaku is shown to who said it
+	WithoutHold       = "hold"        // a danmaku waits for the room's staff
 )
 
 // Whether danmaku, or sessions, are kept.
@@ -324,8 +325,8 @@ func Settings() []Setting {
 			Doc: "What is asked about each danmaku of a socket before it is shown, a room's of one tick at once. Empty: nobody is asked."},
 		{Key: "hooks.danmaku.timeout", Unit: "duration", Default: "150ms", into: func(c *Config) any { return &c.Hooks.Danmaku.Timeout }, check: between(10*time.Millisecond, 2*time.Second),
 			Doc: "How long the platform may take for one answer, tries and waiting included: danmaku are late by so much and a tick at most. 10ms to 2s."},
-		{Key: "hooks.danmaku.on_timeout", Unit: "allow or sender_only", Default: WithoutAllow, into: func(c *Config) any { return &c.Hooks.Danmaku.OnTimeout }, check: oneOf(WithoutAllow, WithoutSenderOnly),
-			Doc: "What happens where there is no answer: it is shown, or shown to its sender alone."},
+		{Key: "hooks.danmaku.on_timeout", Unit: "allow, sender_only or hold", Default: WithoutAllow, into: func(c *Config) any { return &c.Hooks.Danmaku.OnTimeout }, check: oneOf(WithoutAllow, WithoutSenderOnly, WithoutHold),
+			Doc: "What happens where there is no answer: it is shown, to its sender alone, or held until the room's staff has decided."},
 		{Key: "protocol.attributes", Unit: "list of names", Default: "", into: func(c *Config) any { return &c.Protocol.Attributes }, check: attributes,
 			Doc: "What may be said of a user beside name and role, by the attrs of a token or of a call, each a-z 0-9 _, the same on all nodes. The pages show level, badge and fan_club. Empty: nothing, and a token's attrs are not looked at."},
 		{Key: "events.types", Unit: "list of identifiers", Default: "", into: func(c *Config) any { return &c.Events.Types }, check: eventTypes,

@@ -124,7 +124,13 @@ func TestNoAnswerIsThePolicys(t *testing.T) {
 					t.Errorf("%d: %+v", i, v)
 				}
 			}
-			if said := b.log.String(); b.counted(saidNothing) != 4 || !strings.Contains(said, "on_timeout=sender_only") || strings.Contains(said, "hidden") || strings.Contains(said, "welcome") {
+			b.cfg.OnTimeout = Hold
+			for i, v := range NewDanmaku(b.cfg, 100).Check("demo", drafts("hidden1", "hidden2")) {
+				if v.Held == nil || v.Held.By != "hook" {
+					t.Errorf("%d: %+v", i, v)
+				}
+			}
+			if said := b.log.String(); b.counted(saidNothing) != 6 || !strings.Contains(said, "on_timeout=sender_only") || strings.Contains(said, "hidden") || strings.Contains(said, "welcome") {
 				t.Errorf("%v counted\n%s", b.counted(saidNothing), said)
 			}
 		})
@@ -196,19 +202,19 @@ func TestAnswersToJoins(t *testing.T) {
 // TestAnswersToDanmaku: each message has its verdict, and one that can't be carried out is the policy's, alone.
 func TestAnswersToDanmaku(t *testing.T) {
 	a := ask(t, SenderOnly, `{"verdicts":[{"do":"allow"},{"do":"replace","text":" * * "},{"do":"sender_only"},{"do":"refuse","text":"no"},{"do":"refuse","reason":"muted"},
-		{"do":"replace","text":"12345678901"},{"do":"replace"},{"do":"ALLOW"},{}]}`)
-	got := NewDanmaku(a.cfg, 10).Check("demo", drafts(strings.Split("abcdefghi", "")...))
-	refused := []protocol.Reason{"", "", "", protocol.ReasonRejected, protocol.ReasonMuted, "", "", "", ""}
+		{"do":"replace","text":"12345678901"},{"do":"replace"},{"do":"ALLOW"},{},{"do":"hold","text":"a name"}]}`)
+	got := NewDanmaku(a.cfg, 10).Check("demo", drafts(strings.Split("abcdefghij", "")...))
+	refused := []protocol.Reason{"", "", "", protocol.ReasonRejected, protocol.ReasonMuted, "", "", "", "", ""}
 	for i, v := range got {
 		reason := protocol.Reason("")
 		if v.Refused != nil {
 			reason = v.Refused.Reason
 		}
-		if reason != refused[i] || v.SenderOnly != slices.Contains([]int{2, 5, 6, 7, 8}, i) || (v.Text == "* *") != (i == 1) {
+		if reason != refused[i] || v.SenderOnly != slices.Contains([]int{2, 5, 6, 7, 8}, i) || (v.Text == "* *") != (i == 1) || (v.Held != nil) != (i == 9) || i == 9 && *v.Held != (room.Cause{By: "hook", Detail: "a name"}) {
 			t.Errorf("%d: %+v", i, v)
 		}
 	}
-	for said, n := range map[string]float64{saidAllow: 1, saidReplace: 1, saidSenderOnly: 1, saidRefuse: 2, saidNothing: 4} {
+	for said, n := range map[string]float64{saidAllow: 1, saidReplace: 1, saidSenderOnly: 1, saidHold: 1, saidRefuse: 2, saidNothing: 4} {
 		if a.counted(said) != n {
 			t.Errorf("%s: %v", said, a.counted(said))
 		}

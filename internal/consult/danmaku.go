@@ -38,8 +38,8 @@ type Verdicts struct {
 
 // Verdict is what is to become of one message.
 type Verdict struct {
-	Do     string `json:"do"`     // allow, replace, sender_only, refuse
-	Text   string `json:"text"`   // of replace: the new one; of refuse: for the sender, in the sender's language
+	Do     string `json:"do"`     // allow, replace, sender_only, hold, refuse
+	Text   string `json:"text"`   // of replace: the new one; of refuse: for the sender, in the sender's language; of hold: for staff
 	Reason string `json:"reason"` // of refuse: muted, or anything else
 }
 
@@ -96,10 +96,17 @@ func (d *Danmaku) ask(ctx context.Context, roomID string, drafts []*room.Draft) 
 	return answer.Verdicts, err
 }
 
+// holder is who holds what the platform wants to be held, see [room.Cause].
+const holder = "hook"
+
 // unanswered is what becomes of a message of which the platform has said nothing.
 func (d *Danmaku) unanswered() room.Verdict {
 	d.cfg.count(saidNothing)
-	return room.Verdict{SenderOnly: d.cfg.OnTimeout == SenderOnly}
+	out := room.Verdict{SenderOnly: d.cfg.OnTimeout == SenderOnly}
+	if d.cfg.OnTimeout == Hold {
+		out.Held = &room.Cause{By: holder, Detail: "no answer of the platform"}
+	}
+	return out
 }
 
 // verdict reads what is to become of one message. Its error is that this can't be done.
@@ -114,13 +121,15 @@ func (d *Danmaku) verdict(v Verdict) (out room.Verdict, _ error) {
 		out.Text = text
 	case saidSenderOnly:
 		out.SenderOnly = true
+	case saidHold:
+		out.Held = &room.Cause{By: holder, Detail: hook.Words(v.Text)}
 	case saidRefuse:
 		out.Refused = &protocol.Error{Reason: protocol.ReasonRejected, Detail: hook.Words(v.Text)}
 		if v.Reason == string(protocol.ReasonMuted) {
 			out.Refused.Reason = protocol.ReasonMuted
 		}
 	default:
-		return out, errors.New(`"do" is none of allow, replace, sender_only, refuse`)
+		return out, errors.New(`"do" is none of allow, replace, sender_only, hold, refuse`)
 	}
 	return out, nil
 }

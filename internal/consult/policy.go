@@ -23,11 +23,12 @@ var _ Platform = (*hook.Endpoint)(nil)
 // Policy is what happens where the platform has not said what does.
 type Policy string
 
-// Policies. Joins know Allow and Refuse, danmaku Allow and SenderOnly.
+// Policies. Joins know Allow and Refuse, danmaku Allow, SenderOnly and Hold.
 const (
 	Allow      Policy = "allow"       // as if nobody had to be asked
 	Refuse     Policy = "refuse"      // come back later
 	SenderOnly Policy = "sender_only" // shown to who said it
+	Hold       Policy = "hold"        // kept until staff has decided
 )
 
 // Config configures [NewJoins] and [NewDanmaku]. Everything is required but Metrics.
@@ -44,6 +45,7 @@ const (
 	saidAllow      = "allow"
 	saidReplace    = "replace"
 	saidSenderOnly = "sender_only"
+	saidHold       = "hold"
 	saidRefuse     = "refuse"
 	saidNothing    = "none" // no answer: the policy decided
 )
@@ -60,7 +62,7 @@ func NewMetrics(reg prometheus.Registerer, joins, danmaku string) *Metrics {
 	for _, said := range []string{saidAllow, saidRefuse, saidNothing} {
 		m.verdicts.WithLabelValues(joins, said)
 	}
-	for _, said := range []string{saidAllow, saidReplace, saidSenderOnly, saidRefuse, saidNothing} {
+	for _, said := range []string{saidAllow, saidReplace, saidSenderOnly, saidHold, saidRefuse, saidNothing} {
 		m.verdicts.WithLabelValues(danmaku, said)
 	}
 	return m
