@@ -87,6 +87,20 @@ func appendPaid(dst []byte, g StoredGift) []byte {
 	return append(appendJSON(append(dst[:len(dst)-1], `,"paid":`...), g.Paid), '}')
 }
 
+// LoggedGift is a gift as [AppendLoggedGift] wrote it.
+type LoggedGift struct {
+	Gift
+	Paid Payment `json:"paid"`
+}
+
+// ParseLoggedGift reads back what [AppendLoggedGift] wrote.
+func ParseLoggedGift(event []byte) (g LoggedGift, err error) {
+	if err := json.Unmarshal(event, &g); err != nil {
+		return LoggedGift{}, fmt.Errorf("logged gift: %w", err)
+	}
+	return g, nil
+}
+
 // ParseGift reads back what [AppendGift] wrote.
 func ParseGift(event []byte) (Gift, error) {
 	var g Gift

@@ -62,6 +62,10 @@ func TestGiftSurvivesKill(t *testing.T) {
 	if e := c.wait("the next gift", func(e event) bool { return e.kind() == "gift" }); e.num("seq") != next.num("seq") || e.num("prev") != last.num("seq") {
 		t.Errorf("next gift %v after %v", e, next)
 	}
+	sum := p.call(t, http.MethodGet, "/rooms/demo/summary", p.adminToken, "").body
+	if g := sum.in("gifts"); g.num("count") != 3 || g.num("givers") != 1 || g.num("value") == 0 || sum.in("show").num("people") != 2 || g["partial"] != nil {
+		t.Errorf("the show's summary: %v", sum)
+	}
 	list := p.call(t, http.MethodGet, "/rooms/demo/gifts", p.adminToken, "")
 	if gifts := list.body["gifts"].([]any); len(gifts) != 3 {
 		t.Errorf("the ledger holds %v", gifts)

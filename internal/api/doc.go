@@ -7,7 +7,7 @@
 // Concurrency: an [API] is immutable after construction and safe for concurrent use; it starts no goroutine.
 //
 // Files: routes.go (the calls, and who may make them), around.go and measure.go (what is around each), request.go and answer.go (what is read and
-// written; every handler returns its answer or its error), api.go (what a call costs), then the calls: rooms.go, people.go, speak.go, events.go,
+// written; every handler returns its answer or its error), api.go (what a call costs), then the calls: rooms.go, people.go, summary.go, speak.go, events.go,
 // held.go, filter.go, ledger.go, journal.go, consumers.go, nodes.go, rules.go, gifts.go (the catalogue), quota.go, revoke.go.
 //
 // What it does not do: it holds no state of a room and decides no limit itself. Calls that a later version will have

@@ -18,6 +18,7 @@ const maxPeople = 200
 func (a *API) peopleCalls() []route {
 	return []route{
 		{http.MethodGet, "/rooms/{room}/people", knows, a.listPeople},
+		{http.MethodGet, "/rooms/{room}/summary", knows, a.getSummary},
 	}
 }
 

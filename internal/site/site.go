@@ -13,6 +13,7 @@ const (
 	lobbyPage = "lobby.html"
 	roomPage  = "room.html"
 	hostPage  = "host.html"
+	showPage  = "summary.html"
 	adminPage = "admin.html"
 )
 
@@ -32,7 +33,7 @@ func New(demo, client fs.FS, origins []string) (*Site, error) {
 	if s.client, err = load(client); err != nil {
 		return nil, err
 	}
-	for _, page := range []string{lobbyPage, roomPage, hostPage, adminPage} {
+	for _, page := range []string{lobbyPage, roomPage, hostPage, showPage, adminPage} {
 		if s.demo[page] == nil {
 			return nil, fmt.Errorf("page %s is not embedded", page)
 		}
@@ -45,6 +46,7 @@ func (s *Site) Viewer(mux *http.ServeMux) {
 	mux.Handle("GET /{$}", s.page(lobbyPage))
 	mux.Handle("GET /room/{room}", roomOnly(s.page(roomPage)))
 	mux.Handle("GET /host/{room}", roomOnly(s.page(hostPage)))
+	mux.Handle("GET /host/{room}/summary", roomOnly(s.page(showPage)))
 	s.assets(mux)
 }
 

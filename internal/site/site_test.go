@@ -19,7 +19,7 @@ func pages(t *testing.T) *http.ServeMux {
 	t.Helper()
 	page := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(strings.Repeat(s, 200))} }
 	s, err := New(fstest.MapFS{
-		"lobby.html": page("lobby "), "room.html": page("room "), "host.html": page("host "), "admin.html": page("admin "),
+		"lobby.html": page("lobby "), "room.html": page("room "), "host.html": page("host "), "summary.html": page("summary "), "admin.html": page("admin "),
 		"views/a.js": page("a "),
 	}, fstest.MapFS{"c.js": page("c ")}, []string{"https://shop.test"})
 	if err != nil {
@@ -44,7 +44,7 @@ func get(t *testing.T, h http.Handler, path string, header ...string) *http.Resp
 func TestPages(t *testing.T) {
 	mux := pages(t)
 	for path, want := range map[string]string{
-		"/": "lobby ", "/room/demo": "room ", "/host/demo": "host ", "/assets/views/a.js": "a ", "/client/c.js": "c ",
+		"/": "lobby ", "/room/demo": "room ", "/host/demo": "host ", "/host/demo/summary": "summary ", "/assets/views/a.js": "a ", "/client/c.js": "c ",
 	} {
 		res := get(t, mux, path)
 		body, _ := io.ReadAll(res.Body)

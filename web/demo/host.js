@@ -40,6 +40,7 @@ class Desk {
     const path = `/api/v1/rooms/${room}`;
     $("desk").hidden = false;
     $("watch").href = `/room/${room}`;
+    $("summary").href = `/host/${room}/summary`;
     $("room-id").textContent = `/${room}`;
     this.#figures = new Figures($("tiles"), FIGURES, page);
     this.#settings = new Settings(path, () => token, page);

@@ -7,6 +7,7 @@ import { honoursOf, portray } from "../demo/models/person.js";
 import { readRooms, totalOnline } from "../demo/models/roster.js";
 import { sceneOf } from "../demo/models/scene.js";
 import { Series } from "../demo/models/series.js";
+import { readSummary } from "../demo/models/summary.js";
 import { tokenInFragment } from "../demo/models/token.js";
 
 test("rooms by size, odd ones left out", () => {
@@ -65,4 +66,10 @@ test("people: the show or none, and persons with what is odd left out", () => {
   assert.deepEqual(read.people.map((p) => [p.user.id, p.role, p.since, p.sessions]), [["a", "host", 7, 2], ["b", "viewer", 0, 1]]);
   assert.equal(read.more, true);
   for (const body of [null, undefined, {}, { show: 7, people: 7 }]) assert.deepEqual(readPeople(body), { now: 0, sessions: 0, show: null, people: [], more: false });
+});
+
+test("a show's summary, odd ones left out", () => {
+  const s = readSummary({ room: "demo", show: { begin: 5, end: 9, people: 2, exact: true }, danmaku: 7, danmaku_by_minute: [3, 4], gifts: { count: 1, value: 10, partial: true, by_gift: [{ id: "rose", count: 1, value: 10 }, null] }, acts: [{ action: "mute", user: "u", by: "h" }], refused: [{ user: "u", count: 2, rule: "r" }, 7], shows: [5, "x"] });
+  assert.deepEqual([s.title, s.danmaku, s.byMinute, s.gifts.byGift[0].name, s.gifts.partial, s.acts[0].user, s.refused[0].answer.rule, s.shows], ["demo", 7, [3, 4], "rose", true, "u", "r", [5]]);
+  for (const body of [null, {}, { show: 7 }]) assert.equal(readSummary(body), null);
 });
