@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,44 +61,12 @@ func serveNATS(dir, port string) {
 	select {}
 }
 
-// freeAddress is one of the loopback on which nobody listens right now.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	return ln.Addr().String()
-}
-
-// natsProcess is a NATS server that can be killed.
-type natsProcess struct {
-	t            *testing.T
-	dir, address string
-	cmd          *exec.Cmd
-}
-
-func (n *natsProcess) start() {
-	n.t.Helper()
-	_, port, _ := net.SplitHostPort(n.address)
-	n.cmd = exec.Command(os.Args[0])
-	n.cmd.Env = []string{asNATS + "=" + n.dir + "|" + port, "HOME=" + n.dir}
-	if err := n.cmd.Start(); err != nil {
-		n.t.Fatal(err)
-	}
-	await(n.t, "NATS", func() bool {
-		c, err := net.Dial("tcp", n.address)
-		if err == nil {
-			c.Close()
-		}
-		return err == nil
+// newNATS is a NATS server that can be killed.
+func newNATS(t *testing.T) *child {
+	return newChild(t, func(address, dir string) string {
+		_, port, _ := net.SplitHostPort(address)
+		return asNATS + "=" + dir + "|" + port
 	})
-}
-
-func (n *natsProcess) kill() {
-	_ = n.cmd.Process.Kill()
-	_ = n.cmd.Wait() // "signal: killed", as asked
 }
 
 // chaos is three nodes with what they share, all of them processes that can be killed.
@@ -109,18 +76,16 @@ type chaos struct {
 	nodes [3]*process
 	dirs  [3]string
 	at    [3]string // the nodes' addresses, which stay
-	nats  *natsProcess
+	nats  *child
 	redis *redistest.Server
 	front *redistest.Proxy // before redis
 	more  []string         // arguments of the nodes
 }
 
 func newChaos(t *testing.T, more ...string) *chaos {
-	c := &chaos{t: t, more: more, rng: rand.New(rand.NewPCG(*chaosSeed, 0)), redis: redistest.Start(t)}
+	c := &chaos{t: t, more: more, rng: rand.New(rand.NewPCG(*chaosSeed, 0)), redis: redistest.Start(t), nats: newNATS(t)}
 	c.front = redistest.NewProxy(t, c.redis.Addr)
-	c.nats = &natsProcess{t: t, dir: t.TempDir(), address: freeAddress(t)}
 	c.nats.start()
-	t.Cleanup(func() { c.nats.kill() })
 	for i := range c.nodes {
 		c.dirs[i], c.at[i] = t.TempDir(), freeAddress(t)
 		c.startNode(i)
@@ -139,22 +104,36 @@ func (c *chaos) startNode(i int) {
 // rest waits as long as a fault lasts.
 func rest(d time.Duration) { <-time.After(d) }
 
-// faults are what TestChaos does. Each leaves everything as it was.
-func (c *chaos) faults() map[string]func() {
-	node := func() int { return c.rng.IntN(len(c.nodes)) }
-	return map[string]func(){
+// node is one of the nodes, by chance.
+func (c *chaos) node() int { return c.rng.IntN(len(c.nodes)) }
+
+// with are the faults of every chaos, and those of one more. Each leaves everything as it was.
+func (c *chaos) with(faults map[string]func()) map[string]func() {
+	maps.Copy(faults, map[string]func(){
 		"a node is killed": func() {
-			i := node()
+			i := c.node()
 			c.nodes[i].kill()
 			rest(300 * time.Millisecond)
 			c.startNode(i)
 		},
 		"a node is stopped": func() {
-			p := c.nodes[node()]
+			p := c.nodes[c.node()]
 			p.signal(syscall.SIGSTOP)
 			rest(1200 * time.Millisecond)
 			p.signal(syscall.SIGCONT)
 		},
+		"NATS is killed": func() {
+			c.nats.kill()
+			rest(700 * time.Millisecond)
+			c.nats.start()
+		},
+	})
+	return faults
+}
+
+// faults are what TestChaos does.
+func (c *chaos) faults() map[string]func() {
+	return c.with(map[string]func(){
 		"Redis is killed": func() {
 			c.redis.Kill()
 			rest(time.Second)
@@ -170,13 +149,8 @@ func (c *chaos) faults() map[string]func() {
 			rest(2 * time.Second)
 			c.front.Delay(0)
 		},
-		"NATS is killed": func() {
-			c.nats.kill()
-			rest(700 * time.Millisecond)
-			c.nats.start()
-		},
 		"connections say nothing": func() {
-			at := c.at[node()]
+			at := c.at[c.node()]
 			var open []net.Conn
 			for range 200 {
 				if conn, err := net.Dial("tcp", at); err == nil {
@@ -188,7 +162,7 @@ func (c *chaos) faults() map[string]func() {
 				conn.Close()
 			}
 		},
-	}
+	})
 }
 
 // giver sends gifts one after the other, as a patient page does: the same id until there is an answer that stands, over

@@ -15,7 +15,7 @@ import (
 // its own: a reload under traffic is a data race inside the server (nats-io/nats-server#8499).
 func guardedNATS(t *testing.T, deny ...string) (url string, reload func(deny ...string)) {
 	t.Helper()
-	n := &natsProcess{t: t, dir: t.TempDir(), address: freeAddress(t)}
+	n := newNATS(t)
 	configure := func(deny []string) {
 		t.Helper()
 		user := `{user: node, password: p}`
@@ -29,7 +29,6 @@ func guardedNATS(t *testing.T, deny ...string) (url string, reload func(deny ...
 	}
 	configure(deny)
 	n.start()
-	t.Cleanup(n.kill)
 	return "nats://node:p@" + n.address, func(deny ...string) {
 		t.Helper()
 		configure(deny)

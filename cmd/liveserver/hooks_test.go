@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -12,9 +11,7 @@ import (
 // TestThePlatformSaysWhoComesInAndWhatIsShown, on both of two nodes; while its process is killed, what was configured happens, gifts
 // and the platform's own danmaku go on, and /readyz names what is away; once it is back it is asked again.
 func TestThePlatformSaysWhoComesInAndWhatIsShown(t *testing.T) {
-	platform := &walletProcess{t: t, address: freeAddress(t), file: filepath.Join(t.TempDir(), "wallet")}
-	platform.start()
-	t.Cleanup(func() { platform.kill() })
+	platform := newWallet(t, 0)
 	const key = "0123456789abcdef"
 	at := "http://" + platform.address + "/hooks"
 	rules := write(t, "rules:\n  - {name: all, action: [danmaku, gift, like, join], scope: room, rate: 100000, burst: 100000}\n")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -56,4 +57,55 @@ func (p *process) signal(s os.Signal) { _ = p.cmd.Process.Signal(s) }
 func (p *process) kill() {
 	p.signal(syscall.SIGKILL)
 	_ = p.stop() // "signal: killed", as asked
+}
+
+// child is this binary as another program that listens somewhere, which can be killed and started again.
+type child struct {
+	t            *testing.T
+	address, dir string // the latter is its own
+	as           string // the variable that says what it is
+	cmd          *exec.Cmd
+}
+
+// newChild makes one, not started, which ends with the test.
+func newChild(t *testing.T, as func(address, dir string) string) *child {
+	t.Helper()
+	c := &child{t: t, address: freeAddress(t), dir: t.TempDir()}
+	c.as = as(c.address, c.dir)
+	t.Cleanup(c.kill)
+	return c
+}
+
+func (c *child) start() {
+	c.t.Helper()
+	c.cmd = exec.Command(os.Args[0])
+	c.cmd.Env = []string{c.as, "HOME=" + c.dir}
+	if err := c.cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	await(c.t, "one who listens at "+c.address, func() bool {
+		conn, err := net.Dial("tcp", c.address)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+}
+
+func (c *child) kill() {
+	if c.cmd != nil && c.cmd.Process != nil {
+		_ = c.cmd.Process.Kill()
+		_ = c.cmd.Wait() // "signal: killed", as asked
+	}
+}
+
+// freeAddress is one of the loopback on which nobody listens right now.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
 }

@@ -6,10 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,37 +38,17 @@ func serveWallet(spec string) {
 	os.Exit(1)
 }
 
-// walletProcess is a wallet that can be killed, and has its money in a file.
-type walletProcess struct {
-	t             *testing.T
-	address, file string
-	faults        float64
-	cmd           *exec.Cmd
-}
-
-func (w *walletProcess) start() {
-	w.t.Helper()
-	w.cmd = exec.Command(os.Args[0])
-	w.cmd.Env = []string{fmt.Sprintf("%s=%s|%s|%g", asWallet, w.address, w.file, w.faults), "HOME=" + filepath.Dir(w.file)}
-	if err := w.cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
-	await(w.t, "the wallet", func() bool {
-		c, err := net.Dial("tcp", w.address)
-		if err == nil {
-			c.Close()
-		}
-		return err == nil
+// newWallet is a wallet that can be killed, and has its money in a file; faults is the share of calls that go wrong.
+func newWallet(t *testing.T, faults float64) *child {
+	w := newChild(t, func(address, dir string) string {
+		return fmt.Sprintf("%s=%s|%s|%g", asWallet, address, filepath.Join(dir, "wallet"), faults)
 	})
+	w.start()
+	return w
 }
 
-func (w *walletProcess) kill() {
-	_ = w.cmd.Process.Kill()
-	_ = w.cmd.Wait() // "signal: killed", as asked
-}
-
-// books returns what the wallet knows.
-func (w *walletProcess) books() (out struct {
+// booksOf returns what a wallet knows.
+func booksOf(w *child) (out struct {
 	Rows  []hooktest.Row
 	Wrong []string
 }) {
@@ -143,21 +121,8 @@ func TestBooksThatDisagreeAreCaught(t *testing.T) {
 }
 
 // walletFaults are what TestWallet does to nodes and wallet, beside what the wallet's calls suffer all the time.
-func walletFaults(c *chaos, w *walletProcess) map[string]func() {
-	node := func() int { return c.rng.IntN(len(c.nodes)) }
-	return map[string]func(){
-		"a node is killed": func() {
-			i := node()
-			c.nodes[i].kill()
-			rest(300 * time.Millisecond)
-			c.startNode(i)
-		},
-		"a node is stopped": func() {
-			p := c.nodes[node()]
-			p.signal(syscall.SIGSTOP)
-			rest(1200 * time.Millisecond)
-			p.signal(syscall.SIGCONT)
-		},
+func walletFaults(c *chaos, w *child) map[string]func() {
+	return c.with(map[string]func(){
 		"the wallet is killed": func() {
 			w.kill()
 			rest(500 * time.Millisecond)
@@ -169,28 +134,21 @@ func walletFaults(c *chaos, w *walletProcess) map[string]func() {
 			w.cmd.Process.Signal(syscall.SIGCONT)
 		},
 		"the wallet and a node are killed": func() {
-			i := node()
+			i := c.node()
 			w.kill()
 			c.nodes[i].kill()
 			rest(300 * time.Millisecond)
 			w.start()
 			c.startNode(i)
 		},
-		"NATS is killed": func() {
-			c.nats.kill()
-			rest(700 * time.Millisecond)
-			c.nats.start()
-		},
-	}
+	})
 }
 
 // TestWallet kills and stops nodes and the platform's wallet, some of whose answers are lost or late anyway, while people give, each
 // gift twice and on two nodes at that: in the end the wallet has taken the price of each gift in the ledger once, and nothing else.
 func TestWallet(t *testing.T) {
 	t.Parallel()
-	w := &walletProcess{t: t, address: freeAddress(t), file: filepath.Join(t.TempDir(), "wallet"), faults: 0.1}
-	w.start()
-	t.Cleanup(func() { w.kill() })
+	w := newWallet(t, 0.1)
 	c := newChaos(t, "-gifts-authority", "hook", "-hooks-secrets", walletSecret, "-hooks-gift-url", "http://"+w.address+"/hooks", "-hooks-gift-timeout", walletPatience.String())
 	ctx, cancel := context.WithTimeout(t.Context(), *walletFor+2*time.Minute)
 	defer cancel()
@@ -227,9 +185,9 @@ func TestWallet(t *testing.T) {
 		total += len(gifts)
 	}
 	await(t, "all gifts to be settled", func() bool {
-		return !slices.ContainsFunc(w.books().Rows, func(r hooktest.Row) bool { return r.State == "reserved" })
+		return !slices.ContainsFunc(booksOf(w).Rows, func(r hooktest.Row) bool { return r.State == "reserved" })
 	})
-	books, ledger := w.books(), c.ledgerOf(c.nodes[0])
+	books, ledger := booksOf(w), c.ledgerOf(c.nodes[0])
 	if faults := append(bookFaults(ledger, books.Rows), ledgerFaults(ledger, acked, open)...); len(faults) > 0 {
 		t.Errorf("wallet and ledger: %q", faults[:min(len(faults), 10)])
 	}

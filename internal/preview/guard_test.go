@@ -79,6 +79,19 @@ func newLiveAt(t *testing.T, set *limit.Rules, viewers int, since time.Duration)
 	return l
 }
 
+// guarded runs f in a bubble, beside a guard that watches a crowd under set.
+func guarded(t *testing.T, set *limit.Rules, viewers int, f func(*testing.T, *live)) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		var guard sync.WaitGroup
+		defer guard.Wait()
+		defer stop()
+		l := newLive(t, set, viewers)
+		guard.Go(func() { _ = l.guard.Run(ctx) })
+		f(t, l)
+	})
+}
+
 func (l *live) traffic(_ context.Context, from, to time.Time) (*Recording, error) {
 	return l.rec.Between(from, to), nil
 }
@@ -116,13 +129,7 @@ func oneDigitTooLow(t testing.TB) func(*limit.Spec) {
 // TestAThresholdOneDigitTooLow tells the article's story with another end: the preview asks for an override, and the guard
 // has the set undone within a minute when somebody insists.
 func TestAThresholdOneDigitTooLow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithCancel(t.Context())
-		var guard sync.WaitGroup
-		defer guard.Wait()
-		defer stop()
-		l := newLive(t, rules(t, 1, nil), 400)
-		guard.Go(func() { _ = l.guard.Run(ctx) })
+	guarded(t, rules(t, 1, nil), 400, func(t *testing.T, l *live) {
 		l.talk(time.Minute)
 
 		bad := rules(t, 2, oneDigitTooLow(t))
@@ -162,13 +169,7 @@ func TestAThresholdOneDigitTooLow(t *testing.T) {
 // TestGuardSeesABadSetUnderAnother: a bad set on top of a bad one refuses nobody more than that; both are undone, back to
 // what was in force before the first.
 func TestGuardSeesABadSetUnderAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithCancel(t.Context())
-		var guard sync.WaitGroup
-		defer guard.Wait()
-		defer stop()
-		l := newLive(t, rules(t, 1, nil), 400)
-		guard.Go(func() { _ = l.guard.Run(ctx) })
+	guarded(t, rules(t, 1, nil), 400, func(t *testing.T, l *live) {
 		l.talk(20 * time.Second)
 		base := l.gate.Rules()
 		l.publish(rules(t, 2, oneDigitTooLow(t)))
@@ -182,13 +183,7 @@ func TestGuardSeesABadSetUnderAnother(t *testing.T) {
 }
 
 func TestGuardKeepsWhatRefusesNobodyMore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithCancel(t.Context())
-		var guard sync.WaitGroup
-		defer guard.Wait()
-		defer stop()
-		l := newLive(t, rules(t, 1, oneDigitTooLow(t)), 400)
-		guard.Go(func() { _ = l.guard.Run(ctx) })
+	guarded(t, rules(t, 1, oneDigitTooLow(t)), 400, func(t *testing.T, l *live) {
 		l.talk(40 * time.Second)
 		l.publish(rules(t, 2, oneDigitTooLow(t))) // as bad as the one before
 		if w := l.guard.Watching(); w.State != StateWaiting || w.Version != 2 || w.Until.Sub(w.Since) != time.Minute {
@@ -209,13 +204,7 @@ func TestGuardKeepsWhatRefusesNobodyMore(t *testing.T) {
 // TestGuardSeesRefusedGiftsAmongMuchChat: a set that refuses every gift is undone, though those who give are few among
 // those who chat.
 func TestGuardSeesRefusedGiftsAmongMuchChat(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithCancel(t.Context())
-		var guard sync.WaitGroup
-		defer guard.Wait()
-		defer stop()
-		l := newLive(t, rules(t, 1, nil), 1200)
-		guard.Go(func() { _ = l.guard.Run(ctx) })
+	guarded(t, rules(t, 1, nil), 1200, func(t *testing.T, l *live) {
 		give := func() {
 			for i := range 40 {
 				l.ask(l.viewers[i], nil, limit.Gift, 1, "demo")
@@ -240,13 +229,7 @@ func TestGuardSeesRefusedGiftsAmongMuchChat(t *testing.T) {
 }
 
 func TestGuardWaitsForTraffic(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithCancel(t.Context())
-		var guard sync.WaitGroup
-		defer guard.Wait()
-		defer stop()
-		l := newLive(t, rules(t, 1, nil), 400)
-		guard.Go(func() { _ = l.guard.Run(ctx) })
+	guarded(t, rules(t, 1, nil), 400, func(t *testing.T, l *live) {
 		l.publish(rules(t, 2, oneDigitTooLow(t)))
 		all := l.viewers
 		l.viewers = all[:9] // one fewer than there must be
@@ -271,13 +254,7 @@ func TestGuardWaitsForTraffic(t *testing.T) {
 
 // A watch that saw too little to judge by says so, and not that all was well.
 func TestGuardSaysWhenItCouldNotJudge(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithCancel(t.Context())
-		var guard sync.WaitGroup
-		defer guard.Wait()
-		defer stop()
-		l := newLive(t, rules(t, 1, nil), 400)
-		guard.Go(func() { _ = l.guard.Run(ctx) })
+	guarded(t, rules(t, 1, nil), 400, func(t *testing.T, l *live) {
 		l.publish(rules(t, 2, oneDigitTooLow(t)))
 		for range 70 {
 			time.Sleep(time.Second)
