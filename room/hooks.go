@@ -77,7 +77,7 @@ type Verdict struct {
 	Text       string          // shown in its stead; "": its own
 	SenderOnly bool            // nobody else is shown it
 	Held       *Cause          // why it waits for staff
-	Refused    *protocol.Error // why nobody is
+	Refused    *protocol.Error // why nobody is; with SenderOnly what its sender is told, nil: that it was shown
 }
 
 // MostDrafts bounds what one call asks about, and mostVetted what of a room waits for verdicts, calls under way included.
@@ -186,10 +186,10 @@ func (r *Room) decided(d *Draft, v Verdict) protocol.Ack {
 	}
 	d.ts = r.hub.stamps.at(r.hub.gate.Now())
 	switch {
+	case v.SenderOnly:
+		return r.toSender(d.by, d.Request, protocol.ClassDanmaku, d.ts, v.Refused)
 	case v.Refused != nil:
 		return protocol.Refuse(d.Request.ID, v.Refused)
-	case v.SenderOnly:
-		return r.toSender(d.by, d.Request, protocol.ClassDanmaku, d.ts, &protocol.Error{Reason: protocol.ReasonRoomBusy})
 	case v.Held != nil:
 		d.held = v.Held
 		return d.ack

@@ -78,7 +78,7 @@ func TestWithLiveroom(t *testing.T) {
 		`{"op":"gift","id":"x","gift":"rose","count":500}`:   `"ev":"ack","id":"x","code":402,"reason":"insufficient_funds"`,
 		`{"op":"danmaku","id":"x","text":"Damn good"}`:       `"text":"**** good"`,
 		`{"op":"danmaku","id":"x","text":"Buy gold here"}`:   `no advertising"`,
-		`{"op":"danmaku","id":"x","text":"free coins, all"}`: `"code":202,"reason":"room_busy"`,
+		`{"op":"danmaku","id":"x","text":"free coins, all"}`: `"hidden":true`,
 		`{"op":"ping","id":"x"}`:                             `"attrs":{"level":1}`,
 	} {
 		say(t, at, o, frame, want)

@@ -102,11 +102,13 @@ const holder = "hook"
 // unanswered is what becomes of a message of which the platform has said nothing.
 func (d *Danmaku) unanswered() room.Verdict {
 	d.cfg.count(saidNothing)
-	out := room.Verdict{SenderOnly: d.cfg.OnTimeout == SenderOnly}
-	if d.cfg.OnTimeout == Hold {
-		out.Held = &room.Cause{By: holder, Detail: "no answer of the platform"}
+	switch d.cfg.OnTimeout {
+	case SenderOnly:
+		return room.Verdict{SenderOnly: true, Refused: &protocol.Error{Reason: protocol.ReasonRoomBusy}}
+	case Hold:
+		return room.Verdict{Held: &room.Cause{By: holder, Detail: "no answer of the platform"}}
 	}
-	return out
+	return room.Verdict{}
 }
 
 // verdict reads what is to become of one message. Its error is that this can't be done.

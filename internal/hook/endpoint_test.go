@@ -402,3 +402,23 @@ func await(t *testing.T, done func() bool) {
 		}
 	}
 }
+
+// TestClocksThatDiffer: a platform that checks the time takes what was signed by a clock that is some minutes off, and what it does not
+// take is a status for the log and no verdict.
+func TestClocksThatDiffer(t *testing.T) {
+	for off, want := range map[time.Duration]Outcome{
+		0: OK, hooktest.Tolerance - time.Minute: OK, time.Minute - hooktest.Tolerance: OK, hooktest.Tolerance + time.Minute: BadStatus, -hooktest.Tolerance - time.Minute: BadStatus,
+	} {
+		w := ask(t, platform(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if err := hooktest.Verify(r.Header, body, time.Now(), secretNew); err != nil {
+				http.Error(w, err.Error(), http.StatusUnauthorized)
+				return
+			}
+			done(w, r)
+		}), func(c *Config) { c.Now = func() time.Time { return time.Now().Add(off) } })
+		if err := w.Call(t.Context(), once, &Done{}); outcomeOf(err) != want {
+			t.Errorf("%v: %v", off, err)
+		}
+	}
+}
