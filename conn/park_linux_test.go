@@ -365,6 +365,54 @@ func TestWaitingSendersHoldNoReader(t *testing.T) {
 	eventually(t, func() bool { working, now := count(); return now == 0 && working <= 1 })
 }
 
+// What a session waits for beside its reading does not keep it from being read, up to a bound; the seat is left when all of it is over.
+func TestAsidesAreReadPast(t *testing.T) {
+	l := newLobby()
+	release, full := make(chan struct{}), atomic.Int32{}
+	answer := func(s *Session, id string) {
+		s.Control(protocol.AppendAck(nil, protocol.Ack{ID: id, Code: protocol.OK}, s.Lang()))
+	}
+	l.receive = func(s *Session, r *protocol.Request) {
+		if r.Op != protocol.OpGift {
+			answer(s, r.ID)
+			return
+		}
+		id := r.ID
+		if !s.Aside(func() { <-release; answer(s, id) }) {
+			full.Add(1)
+		}
+	}
+	n := startNode(t, Config{}, l)
+	c, s := rawJoin(t, n)
+	untilResting(t, s)
+	for range asidesMost + 3 {
+		c.write(t, masked(opText, []byte(`{"op":"gift","id":"g","gift":"rose","count":1}`)))
+	}
+	c.write(t, masked(opText, []byte(`{"op":"like","id":"l","count":1}`)))
+	if e := decode(t, c.readFrame(t).payload)[0]; e.ID != "l" || full.Load() != 3 {
+		t.Fatalf("got %+v, and %d found no place", e, full.Load())
+	}
+	s.Close(protocol.Refusal{Code: protocol.CloseNormal})
+	left := func() int {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.left
+	}
+	for f := c.readFrame(t); f.op != opClose; f = c.readFrame(t) {
+	}
+	c.Close()
+	if left() != 0 {
+		t.Error("the seat was left before its gifts were answered")
+	}
+	close(release)
+	eventually(t, func() bool { return left() == 1 })
+	eventually(t, func() bool {
+		n.readers.mu.Lock()
+		defer n.readers.mu.Unlock()
+		return n.readers.waiting == 0
+	})
+}
+
 // Half a frame holds no reader: with twice as many of them as there are readers, everybody else is read. Each goes on where it
 // stopped, wherever that was.
 func TestHalfFramesHoldNoReader(t *testing.T) { eachWay(t, halfFramesHoldNoReader) }

@@ -25,6 +25,8 @@ type reader struct {
 	thrown  int             // bytes that came behind the close frame
 	watched bool            // the poller knows it
 
+	asides *asides // nil: there were none
+
 	lang  protocol.Lang // fixed once the hello is decoded
 	ready atomic.Uint32 // input, hangup; set by anybody
 
@@ -136,6 +138,9 @@ func (s *Session) goesOn() bool {
 // leave gives the seat up. A panic in it ends this session alone, as net/http would have it.
 func (s *Session) leave() {
 	defer s.recovered("leave")
+	if a := s.reader.asides; a != nil {
+		a.all.Wait()
+	}
 	s.pass(leaving)
 	if s.reader.seat != nil {
 		s.reader.seat.Leave()

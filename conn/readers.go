@@ -3,6 +3,7 @@ package conn
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"liveroom/internal/lock"
 )
@@ -87,7 +88,7 @@ func (r *readers) freeLocked() {
 func (r *readers) leave() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.waiting == r.away {
+	if r.waiting >= r.away {
 		return false
 	}
 	r.waiting++
@@ -123,6 +124,53 @@ func (s *Session) Await(f func()) bool {
 		s.a.readers.back()
 	}()
 	f()
+	return true
+}
+
+// asidesMost is how much a session may have waiting beside its reading.
+const asidesMost = 64
+
+// asides are what a session waits for beside its reading.
+type asides struct {
+	all sync.WaitGroup
+	n   atomic.Int32
+}
+
+// Aside runs f, which waits for something else than the peer, on a goroutine of its own while the session's input is read on. It is for
+// [Seat.Receive] alone; the seat is left when all have returned. False: sixty-four of this session wait already, or
+// [Config.MaxWaiting] of all, and f did not run.
+func (s *Session) Aside(f func()) bool {
+	a := s.reader.asides
+	if a == nil {
+		a = &asides{}
+		s.reader.asides = a
+	}
+	r := s.a.readers
+	if a.n.Load() >= asidesMost || !r.aside(1) {
+		return false
+	}
+	a.n.Add(1)
+	a.all.Add(1)
+	r.live.Go(func() {
+		defer func() {
+			a.n.Add(-1)
+			r.aside(-1)
+			a.all.Done()
+		}()
+		defer s.recovered("aside")
+		f()
+	})
+	return true
+}
+
+// aside counts one more or less that waits, and reports whether there was a place.
+func (r *readers) aside(n int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n > 0 && r.waiting >= r.away {
+		return false
+	}
+	r.waiting += n
 	return true
 }
 

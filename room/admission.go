@@ -41,6 +41,7 @@ func (r *Room) Handle(ctx context.Context, by *Speaker, req *protocol.Request) p
 		return protocol.Refuse(req.ID, later(req.Op, protocol.OutcomeRefused))
 	case foundWork:
 		known := false
+		by.lined()
 		by.await(func() { known = r.awaitAnswer(ctx, done) })
 		if !known {
 			return protocol.Refuse(req.ID, later(req.Op, protocol.OutcomeUnknown))

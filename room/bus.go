@@ -28,6 +28,9 @@ type Control interface {
 	// Await runs f, which waits for something else than the peer, without what sockets that have input share. False: too many
 	// wait already, and f did not run.
 	Await(f func()) bool
+	// Aside runs f, which waits for something else than the peer, while the peer is read on. False: too many wait already, and f did
+	// not run.
+	Aside(f func()) bool
 	// Close ends the session; only the first call counts.
 	Close(protocol.Refusal)
 }
@@ -78,9 +81,9 @@ type Publisher interface {
 
 // Ledger is the part of the bus that gifts are stored in.
 type Ledger interface {
-	// StoreGift returns once the gift is durable. An error that is [ErrRefused] means that nothing was stored and
-	// nothing will be; with any other the outcome is unknown.
-	StoreGift(ctx context.Context, room, user, id string, event []byte) (protocol.Receipt, error)
+	// StoreGift begins to store a gift, behind those of calls before, and does not wait; stored returns once it is durable. An error that
+	// is [ErrRefused] means that nothing was stored and nothing will be; with any other the outcome is unknown.
+	StoreGift(ctx context.Context, room, user, id string, event []byte) (stored func() (protocol.Receipt, error))
 	// Gifts returns at most limit stored gifts of the room with a sequence above after, in order.
 	Gifts(ctx context.Context, room string, after uint64, limit int) ([]protocol.StoredGift, error)
 	// GiftsEnd returns the sequence of the room's last gift, 0 for none. Nothing acknowledged is beyond it.

@@ -35,7 +35,8 @@ type memoryBus struct {
 	gate     chan struct{}
 	opening  chan struct{} // holds Subscribe until closed
 	ledgerID string
-	stores   int // calls of StoreGift, and of PutHeld that stored
+	stores   int      // calls of StoreGift, and of PutHeld that stored
+	lined    []string // ids of gifts in the order of their StoreGift
 }
 
 type revised struct {
@@ -190,7 +191,14 @@ func (b *memoryBus) Publish(c protocol.Class, room string, message []byte) error
 	return nil
 }
 
-func (b *memoryBus) StoreGift(ctx context.Context, room, user, id string, event []byte) (protocol.Receipt, error) {
+func (b *memoryBus) StoreGift(ctx context.Context, room, user, id string, event []byte) func() (protocol.Receipt, error) {
+	b.mu.Lock()
+	b.lined = append(b.lined, id)
+	b.mu.Unlock()
+	return func() (protocol.Receipt, error) { return b.storeGift(ctx, room, user, id, event) }
+}
+
+func (b *memoryBus) storeGift(ctx context.Context, room, user, id string, event []byte) (protocol.Receipt, error) {
 	b.mu.Lock()
 	gate := b.gate
 	b.mu.Unlock()

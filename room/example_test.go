@@ -15,6 +15,7 @@ type printer struct{ flushed chan struct{} }
 func (p printer) Open(events []byte)       { fmt.Println("open", protocol.EventTS(events) != 0) }
 func (p printer) Control(events []byte)    { fmt.Printf("control %.24s\n", events) }
 func (p printer) Await(f func()) bool      { f(); return true }
+func (p printer) Aside(f func()) bool      { f(); return true }
 func (p printer) Hold(events []byte)       { fmt.Printf("hold %.24s\n", events) }
 func (p printer) Release()                 {}
 func (p printer) Close(r protocol.Refusal) { fmt.Println("close", r.Reason()) }

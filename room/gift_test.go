@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -72,6 +73,38 @@ func TestGiftInFlightIsShared(t *testing.T) {
 		}
 		if bus.stores != 1 || firsts != 1 {
 			t.Fatalf("want one store and one first answer, have %d, %d", bus.stores, firsts)
+		}
+		w.stop()
+	})
+}
+
+// A session's gifts wait beside what else it says, and are admitted and lined up one after the other.
+func TestGiftsOfASessionKeepTheirOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const gifts = 20
+		bus := newMemoryBus()
+		bus.gate = make(chan struct{})
+		w := newWorld(t, bus, nil)
+		v := w.join("demo", "a")
+		v.beside = &sync.WaitGroup{}
+		for i := range gifts {
+			v.Receive(&protocol.Request{Op: protocol.OpGift, ID: fmt.Sprint("g", i), Gift: "rose", Count: 1})
+		}
+		v.Receive(&protocol.Request{Op: protocol.OpGift, ID: "none", Gift: "no such", Count: 1})
+		synctest.Wait()
+		if acks := v.told("ack"); len(acks) != 1 || acks[0].ID != "none" {
+			t.Errorf("while the ledger is busy: %+v", acks)
+		}
+		if e := v.say("meanwhile"); e.Code != int(protocol.OK) {
+			t.Errorf("danmaku: %+v", e)
+		}
+		if got := strings.Join(bus.lined, " "); got != "g0 g1 g2 g3 g4 g5 g6 g7 g8 g9 g10 g11 g12 g13 g14 g15 g16 g17 g18 g19" {
+			t.Error("lined up as", got)
+		}
+		close(bus.gate)
+		v.beside.Wait()
+		if acks := v.told("ack"); len(acks) != gifts+2 {
+			t.Errorf("%d answers", len(acks))
 		}
 		w.stop()
 	})

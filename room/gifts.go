@@ -47,9 +47,12 @@ func (r *Room) gift(ctx context.Context, now limit.Instant, p *policy, by *Speak
 // put stores a gift, which somebody has paid for then.
 func (r *Room) put(ctx context.Context, by *Speaker, req *protocol.Request, g *pendingGift) (protocol.Receipt, error) {
 	if g.sale != nil {
+		by.lined()
 		return r.hub.cfg.Till.Sell(ctx, g.sale)
 	}
-	return r.hub.bus.StoreGift(ctx, r.id, by.who.User, req.ID, g.event)
+	stored := r.hub.bus.StoreGift(ctx, r.id, by.who.User, req.ID, g.event)
+	by.lined()
+	return stored()
 }
 
 // store hands an admitted gift to the ledger. It leaves e.gift in place when the outcome is unknown, so that the same id

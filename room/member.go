@@ -31,6 +31,8 @@ type Member struct {
 	traits   *limit.Traits // as it joined
 	granted  Grant         // by the platform, beside what its tokens say
 
+	given <-chan struct{} // closed once the last gift has its place; nil for none; owned by Receive
+
 	who  atomic.Pointer[Identity]
 	left atomic.Bool
 
@@ -70,6 +72,10 @@ func (m *Member) Receive(req *protocol.Request) {
 		return
 	}
 	by := Speaker{who: m.who.Load(), user: m.user, place: m.place, conn: m.conn, networks: m.networks, addr: m.addr, echo: m.session}
+	if req.Op == protocol.OpGift {
+		m.give(by, *req)
+		return
+	}
 	// The wait for the ledger has a bound of its own, and a gift is stored also when its sender leaves meanwhile.
 	ack := m.room.Handle(context.Background(), &by, req)
 	c, kind := protocol.ClassOf(req.Op)
@@ -85,6 +91,24 @@ func (m *Member) Receive(req *protocol.Request) {
 		}
 	default:
 		m.answer(ack)
+	}
+}
+
+// give handles a gift beside what else the session says: it waits for the ledger, and one after the other would wait longer than
+// anybody may. Each is admitted, and has its place in the ledger, before the next.
+func (m *Member) give(by Speaker, req protocol.Request) {
+	before, mine := m.given, make(chan struct{})
+	by.aside, by.next, m.given = true, func() { close(mine) }, mine
+	handle := func() {
+		defer by.lined()
+		if before != nil {
+			<-before
+		}
+		m.answer(m.room.Handle(context.Background(), &by, &req))
+	}
+	if !m.session.Aside(handle) {
+		by.aside = false
+		handle()
 	}
 }
 

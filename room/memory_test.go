@@ -119,6 +119,7 @@ func (s *nullSession) Deliver(*protocol.Broadcast) { s.delivered++ }
 func (s *nullSession) Control([]byte)              {}
 func (s *nullSession) Hold([]byte)                 {}
 func (s *nullSession) Await(f func()) bool         { f(); return true }
+func (s *nullSession) Aside(f func()) bool         { f(); return true }
 func (s *nullSession) Release()                    {}
 func (s *nullSession) Close(_ protocol.Refusal)    {}
 func (w *world) crowd(room string, n int) []*Member {

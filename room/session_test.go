@@ -65,7 +65,8 @@ type fakeSession struct {
 	opened   lane // Open
 	held     lane // Hold
 	closed   *protocol.Refusal
-	full     bool // nothing more may wait
+	full     bool            // nothing more may wait
+	beside   *sync.WaitGroup // of what runs aside; nil: it is waited for
 }
 
 // lane keeps frames as they came and reads them when somebody asks.
@@ -113,6 +114,15 @@ func (s *fakeSession) Await(f func()) bool {
 	}
 	f()
 	return true
+}
+
+// Aside waits unless it is beside, so that a test knows when the answer is there.
+func (s *fakeSession) Aside(f func()) bool {
+	if s.beside != nil {
+		s.beside.Go(f)
+		return true
+	}
+	return s.Await(f)
 }
 
 func (s *fakeSession) Hold(events []byte) {

@@ -41,6 +41,16 @@ type Speaker struct {
 	networks []*limit.Subject
 	addr     netip.Addr
 	echo     Control // takes what only the speaker shall see; nil: nobody does
+	aside    bool    // nothing that others need is held while it waits
+	next     func()  // lets the speaker's next gift follow this one, once; nil: none waits for that
+}
+
+// lined tells that the gift has its place before the speaker's next one, or gets none.
+func (by *Speaker) lined() {
+	if by.next != nil {
+		by.next()
+		by.next = nil
+	}
 }
 
 // socket reports whether the speaker speaks for itself.
@@ -112,7 +122,7 @@ func (h *Hub) depart(u *User, p *place) {
 // await runs f, which waits for a store, or for a message's turn, so that the speaker's socket holds nothing meanwhile that others
 // need. False: too many wait already, and f did not run.
 func (by *Speaker) await(f func()) bool {
-	if by.echo == nil {
+	if by.echo == nil || by.aside {
 		f()
 		return true
 	}

@@ -103,9 +103,12 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (l *Link, err error
 			return l, err
 		}
 	}
-	l.JS, err = jetstream.New(l.Store, jetstream.WithPublishAsyncTimeout(cfg.StoreTimeout))
+	l.JS, err = jetstream.New(l.Store, jetstream.WithPublishAsyncTimeout(cfg.StoreTimeout), jetstream.WithPublishAsyncMaxPending(postedMost))
 	return l, err
 }
+
+// postedMost bounds the writes that were begun and not answered, beyond what sockets may have waiting.
+const postedMost = 1 << 15
 
 // Start begins to listen to this node's own messages, and to tell hooks. What happened to the connections before is told at once.
 func (l *Link) Start(hooks Hooks) error {

@@ -47,14 +47,28 @@ func giftID(room, user, id string) string {
 // An error is ErrRefused (nothing was stored: not connected, ledger full) or ErrUnknown (no answer within
 // the store's time-out or ctx, or the same id is being stored this moment).
 func (g *Ledger) StoreGift(ctx context.Context, room, user, id string, event []byte) (protocol.Receipt, error) {
+	return g.BeginGift(ctx, room, user, id, event)()
+}
+
+// BeginGift is StoreGift that does not wait: the gift has its place behind those that were begun before, and stored waits.
+func (g *Ledger) BeginGift(ctx context.Context, room, user, id string, event []byte) (stored func() (protocol.Receipt, error)) {
 	return g.storeGift(ctx, room, giftID(room, user, id), &nats.Msg{Data: event})
 }
 
 // storeGift also counts, and tells the room.
-func (g *Ledger) storeGift(ctx context.Context, room, id string, m *nats.Msg) (protocol.Receipt, error) {
+func (g *Ledger) storeGift(ctx context.Context, room, id string, m *nats.Msg) (stored func() (protocol.Receipt, error)) {
 	start := time.Now()
 	m.Subject = giftSubject(room)
-	receipt, err := g.putGift(ctx, room, id, m)
+	put := g.putGift(ctx, room, id, m)
+	return func() (protocol.Receipt, error) {
+		receipt, err := put()
+		g.tell(room, receipt, err, time.Since(start))
+		return receipt, err
+	}
+}
+
+// tell counts a gift, and tells the room of one that nothing else does.
+func (g *Ledger) tell(room string, receipt protocol.Receipt, err error, took time.Duration) {
 	result := giftStored
 	switch {
 	case errors.Is(err, ErrLate):
@@ -70,36 +84,42 @@ func (g *Ledger) storeGift(ctx context.Context, room, id string, m *nats.Msg) (p
 		g.rooms.SayGift(room, receipt.Seq, receipt.Duplicate)
 	}
 	g.metrics.gifts[result].Inc()
-	g.metrics.giftTime.Observe(time.Since(start).Seconds())
-	return receipt, err
+	g.metrics.giftTime.Observe(took.Seconds())
 }
 
-func (g *Ledger) putGift(ctx context.Context, room, id string, m *nats.Msg) (protocol.Receipt, error) {
+func (g *Ledger) putGift(ctx context.Context, room, id string, m *nats.Msg) (stored func() (protocol.Receipt, error)) {
+	refused := func(why error) func() (protocol.Receipt, error) {
+		return func() (r protocol.Receipt, err error) { return r, fmt.Errorf("%w: %w", link.ErrRefused, why) }
+	}
 	if g.link.Closed() {
-		return protocol.Receipt{}, fmt.Errorf("%w: %w", link.ErrRefused, link.ErrClosed)
+		return refused(link.ErrClosed)
 	}
 	if err := ctx.Err(); err != nil {
-		return protocol.Receipt{}, fmt.Errorf("%w: %w", link.ErrRefused, err)
+		return refused(err)
 	}
 	if m.Header == nil {
 		m.Header = nats.Header{}
 	}
 	m.Header.Set(jetstream.MsgIDHeader, id)
 	m.Header.Set(jetstream.ExpectedStreamHeader, link.GiftStream)
-	var ack *jetstream.PubAck
-	var err error
+	begin := g.post
 	if g.groups != nil {
-		ack, err = g.groups.put(ctx, room, m)
-	} else if ack, err = g.put(ctx, link.RoadGift, m); err == nil {
-		g.met(ack.Sequence)
+		begin = func(_ link.Road, m *nats.Msg) posted { return g.groups.begin(room, m) }
 	}
-	if errors.Is(err, ErrConflict) { // the attempt to pay for it has ended
-		err = fmt.Errorf("%w: %w", link.ErrRefused, err)
+	wait := begin(link.RoadGift, m)
+	return func() (protocol.Receipt, error) {
+		ack, err := wait(ctx)
+		if errors.Is(err, ErrConflict) { // the attempt to pay for it has ended
+			err = fmt.Errorf("%w: %w", link.ErrRefused, err)
+		}
+		if err != nil {
+			return protocol.Receipt{}, err
+		}
+		if g.groups == nil {
+			g.met(ack.Sequence)
+		}
+		return protocol.Receipt{Seq: ack.Sequence, Duplicate: ack.Duplicate}, nil
 	}
-	if err != nil {
-		return protocol.Receipt{}, err
-	}
-	return protocol.Receipt{Seq: ack.Sequence, Duplicate: ack.Duplicate}, nil
 }
 
 // met notes that a gift was acknowledged.

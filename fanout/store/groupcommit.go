@@ -44,16 +44,18 @@ type groups struct {
 
 	mu   lock.Mutex[lock.Leaf]
 	line []*write // that wait; guarded by mu
+	most int      // of them: what is stored within the time-out, as the last groups went; guarded by mu
 }
 
 func newGroups(c *core, road link.Road, stored func([]*write)) *groups {
-	return &groups{core: c, road: road, stored: stored, soon: link.NewWake(), ended: make(chan struct{})}
+	return &groups{core: c, road: road, stored: stored, soon: link.NewWake(), ended: make(chan struct{}), most: lineMost}
 }
 
 // write is a message that somebody waits for.
 type write struct {
 	m     *nats.Msg
 	room  string
+	since time.Time
 	taken atomic.Bool // by a group, or by who waited and does not any more
 	done  chan struct{}
 
@@ -62,16 +64,23 @@ type write struct {
 	err error
 }
 
-// put is [core.put] in a group. What is not begun within the store's time-out is refused, and stored by nobody.
-func (g *groups) put(ctx context.Context, room string, m *nats.Msg) (*jetstream.PubAck, error) {
-	if err := g.mayStore(g.road); err != nil {
-		return nil, err
+// begin is [core.post] in a group. What no group takes within the store's time-out is refused, and stored by nobody.
+func (g *groups) begin(room string, m *nats.Msg) posted {
+	w := &write{m: m, room: room, since: time.Now(), done: make(chan struct{})}
+	err := g.mayStore(g.road)
+	if err == nil && !g.join(w) {
+		err = fmt.Errorf("%w: %w", link.ErrRefused, ErrLate)
 	}
-	w := &write{m: m, room: room, done: make(chan struct{})}
-	if !g.join(w) {
-		return nil, fmt.Errorf("%w: %w", link.ErrRefused, ErrLate)
+	return func(ctx context.Context) (*jetstream.PubAck, error) {
+		if err != nil {
+			return nil, err
+		}
+		return g.wait(ctx, w)
 	}
-	patience := time.NewTimer(g.cfg.StoreTimeout)
+}
+
+func (g *groups) wait(ctx context.Context, w *write) (*jetstream.PubAck, error) {
+	patience := time.NewTimer(g.cfg.StoreTimeout - time.Since(w.since))
 	defer patience.Stop()
 	why := ErrLate
 	select {
@@ -97,7 +106,7 @@ func (g *groups) put(ctx context.Context, room string, m *nats.Msg) (*jetstream.
 // join reports whether there was a place in the line.
 func (g *groups) join(w *write) bool {
 	g.mu.Lock()
-	fits := len(g.line) < lineMost
+	fits := len(g.line) < g.most
 	if fits {
 		g.line = append(g.line, w)
 	}
@@ -129,9 +138,11 @@ func (g *groups) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if group := g.next(); len(group) > 0 {
 			g.metrics.group.Observe(float64(len(group)))
+			began := time.Now()
 			bounded, cancel := g.link.Bounded(context.Background()) // what was begun ends
 			g.commit(bounded, group, groupParts)
 			cancel()
+			g.learn(len(group), time.Since(began))
 			continue
 		}
 		select {
@@ -139,6 +150,17 @@ func (g *groups) run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// learn bounds the line by what can be stored in time: what would wait longer is refused at once, which costs less and tells sooner.
+func (g *groups) learn(n int, took time.Duration) {
+	if n < groupLeast { // the disk is not the bound
+		n, took = lineMost, g.cfg.StoreTimeout
+	}
+	fits := int(float64(n) * float64(g.cfg.StoreTimeout) / float64(max(took, time.Microsecond)))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.most = min(max((3*g.most+fits)/4, groupMost), lineMost)
 }
 
 // commit stores a group, and answers all of it. It may be cut into parts, if more than one.

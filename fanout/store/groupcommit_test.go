@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -24,6 +25,22 @@ func TestWhatWaitsTooLongIsNeverStored(t *testing.T) {
 	}
 	if left := s.Gifts.groups.next(); len(left) != 0 {
 		t.Errorf("%d gifts would be stored", len(left))
+	}
+	s.Gifts.groups.cfg.StoreTimeout = 10 * time.Minute
+	for range 100 {
+		s.Gifts.groups.learn(groupMost, time.Hour)
+	}
+	for i := range groupMost + 1 {
+		begun := s.Gifts.BeginGift(ctx, "demo", "u", fmt.Sprint("slow", i), nil)
+		if i == groupMost { // more than a group would wait for too long
+			if _, err := begun(); !errors.Is(err, link.ErrRefused) || !errors.Is(err, ErrLate) {
+				t.Error("behind a full line:", err)
+			}
+		}
+	}
+	s.Gifts.groups.learn(groupMost, time.Millisecond)
+	if most := s.Gifts.groups.most; most <= groupMost {
+		t.Error("after a quick group the line is", most)
 	}
 	close(s.Gifts.groups.ended)
 	if _, err := s.Gifts.StoreGift(ctx, "demo", "u", "3", []byte("rose")); !errors.Is(err, link.ErrRefused) || errors.Is(err, ErrLate) {

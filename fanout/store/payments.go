@@ -47,7 +47,7 @@ func (p *Payments) StorePaidGift(ctx context.Context, room, user, id string, eve
 	m := &nats.Msg{Data: event, Header: link.PaymentHeader(paid)}
 	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, "0")
 	m.Header.Set(jetstream.ExpectedLastSubjSeqSubjHeader, endSubject(paid.Attempt))
-	return p.storeGift(ctx, room, giftID(room, user, id), m)
+	return p.storeGift(ctx, room, giftID(room, user, id), m)()
 }
 
 // Intend keeps an intent, on disk before it returns, and numbers it. ErrConflict when one of the same (room, user, id) is not

@@ -108,9 +108,36 @@ func (c *core) put(ctx context.Context, road link.Road, m *nats.Msg, opts ...jet
 	return ack, c.settled(err)
 }
 
+// posted waits for the store's answer to a write that was begun.
+type posted func(context.Context) (*jetstream.PubAck, error)
+
+// post is put that does not wait: what is begun first is stored first.
+func (c *core) post(road link.Road, m *nats.Msg) posted {
+	err := c.mayStore(road)
+	var answer jetstream.PubAckFuture
+	if err == nil {
+		if answer, err = c.link.JS.PublishMsgAsync(m, jetstream.WithRetryAttempts(0)); err != nil {
+			err = c.settled(err)
+		}
+	}
+	return func(ctx context.Context) (*jetstream.PubAck, error) {
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case ack := <-answer.Ok():
+			return ack, c.settled(nil)
+		case err := <-answer.Err():
+			return nil, c.settled(err)
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: %w", link.ErrUnknown, ctx.Err())
+		}
+	}
+}
+
 // settled says what the store's answer to a write means, and notes whether there was one.
 func (c *core) settled(err error) error {
-	silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, jetstream.ErrNoStreamResponse)
+	silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, jetstream.ErrAsyncPublishTimeout) || errors.Is(err, jetstream.ErrNoStreamResponse)
 	if c.unanswered.Store(silent); silent {
 		c.faultSoon.Soon()
 	}

@@ -22,6 +22,7 @@ func (quiet) Release()                    {}
 func (quiet) Control([]byte)              {}
 func (quiet) Hold([]byte)                 {}
 func (quiet) Await(f func()) bool         { f(); return true }
+func (quiet) Aside(f func()) bool         { f(); return true }
 func (quiet) Close(protocol.Refusal)      {}
 
 func (w *world) join(user string, role protocol.Role) *room.Member {

@@ -108,8 +108,9 @@ func (h *holds) note(lock any, at int, p place) {
 func (h *holds) drop(lock any) {
 	for i := h.n - 1; i >= 0; i-- {
 		if h.list[i].lock == lock {
-			copy(h.list[i:h.n], h.list[i+1:h.n])
-			h.n--
+			for h.n--; i < h.n; i++ { // copy would be seen by the race detector
+				h.list[i] = h.list[i+1]
+			}
 			h.list[h.n] = hold{}
 			return
 		}

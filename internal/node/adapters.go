@@ -51,9 +51,12 @@ func (b bus) Publish(c protocol.Class, id string, message []byte) error {
 }
 
 // StoreGift implements [room.Ledger].
-func (b bus) StoreGift(ctx context.Context, id, user, request string, event []byte) (protocol.Receipt, error) {
-	receipt, err := b.Ledger.StoreGift(ctx, id, user, request, event)
-	return receipt, busError(err)
+func (b bus) StoreGift(ctx context.Context, id, user, request string, event []byte) func() (protocol.Receipt, error) {
+	stored := b.Ledger.BeginGift(ctx, id, user, request, event)
+	return func() (protocol.Receipt, error) {
+		receipt, err := stored()
+		return receipt, busError(err)
+	}
 }
 
 // PutSettings implements [room.SettingsStore].
