@@ -21,6 +21,9 @@ const ANSWER_WITHIN_MS = 15_000;
 /** At least so long between attempts while the browser says that it is offline: a hint, which is wrong often enough. */
 const OFFLINE_RETRY_MS = 15_000;
 
+/** Events whose mid is theirs alone; what speaks of a message by its mid comes as often as it is sent. */
+const SHOWN_ONCE = ["danmaku", "gift", "custom"];
+
 const realTimers = {
   now: () => performance.now(),
   set: (fn, ms) => setTimeout(fn, ms),
@@ -179,7 +182,7 @@ export class Connection {
     if (event.ev === "welcome") return this.#welcome(event);
     if (event.ev === "ack") {
       if (this.#requests.answer(event)) return;
-    } else if (!this.#cursor.fresh(event.ev === "deleted" ? undefined : event.mid)) {
+    } else if (SHOWN_ONCE.includes(event.ev) && !this.#cursor.fresh(event.mid)) {
       return;
     }
     if (event.ev === "danmaku") this.#cursor.danmaku(event);

@@ -7,9 +7,11 @@ import { whyOf } from "./models/refusal.js";
 import { Chat } from "./views/chat.js";
 import { $, dressFace, make } from "./views/dom.js";
 import { Figures } from "./views/figures.js";
+import { Moderator } from "./views/moderator.js";
 import { openPage } from "./views/page.js";
 import { People } from "./views/people.js";
 import { poll } from "./views/poll.js";
+import { Review } from "./views/review.js";
 import { connect, keepToken, roomOfPage, takeToken } from "./views/session.js";
 import { Settings } from "./views/settings.js";
 import { Status } from "./views/status.js";
@@ -27,6 +29,8 @@ class Desk {
   #token;
   #figures;
   #settings;
+  #moderator;
+  #review;
   #messages = new Messages();
   #gifts = [];
   #latest = null;
@@ -44,8 +48,8 @@ class Desk {
     $("room-id").textContent = `/${room}`;
     this.#figures = new Figures($("tiles"), FIGURES, page);
     this.#settings = new Settings(path, () => token, page);
-    new People(path, () => token, page);
-    this.#listen(signal);
+    this.#listen(path, signal);
+    new People(path, () => token, page, (user) => this.#moderator.who(user));
     page.onLanguage(() => this.#show());
     poll(path, { ms: POLL_MS, token: () => token, signal, onAnswer: (answer) => this.#answer(answer) });
   }
@@ -61,6 +65,7 @@ class Desk {
     if (status !== 200) return;
     this.#latest = body;
     this.#settings.show(body);
+    this.#review.room(body);
     this.#count(body);
     this.#show();
   }
@@ -103,7 +108,7 @@ class Desk {
   #showLimited(refusals) {
     const { language } = this.#page;
     fillTable($("limited"), $("limited-none"), refusals.slice(0, 20).map((r) => row([
-      personCell(r.user), this.#action(r.action), whyOf(r.answer, language, r.action, "them"),
+      personCell(r.user, (user) => this.#moderator.who(user)), this.#action(r.action), whyOf(r.answer, language, r.action, "them"),
       make("span", "mono", r.answer.rule ?? ""), language.number(r.count),
       r.ageMs < 2000 ? language.text("host.now") : language.text("host.ago", { t: language.duration(r.ageMs) }),
     ], [4, 5])));
@@ -131,9 +136,11 @@ class Desk {
     return language.has(`host.action.${action}`) ? language.text(`host.action.${action}`) : action;
   }
 
-  #listen(signal) {
+  #listen(path, signal) {
     const connection = connect(this.#room, this.#token, this.#page);
-    const chat = new Chat({ list: $("chat"), pill: $("pill"), heard: $("heard") }, this.#messages, { ...this.#page, onAgain: () => {} });
+    this.#moderator = new Moderator(connection, path, () => this.#token, this.#page, { onDone: () => this.#review.read() });
+    this.#review = new Review(path, () => this.#token, this.#moderator, this.#page);
+    const chat = new Chat({ list: $("chat"), pill: $("pill"), heard: $("heard") }, this.#messages, { ...this.#page, moderator: this.#moderator, onAgain: () => {} });
     const on = (name, listener) => connection.on(name, listener, { signal });
     on("welcome", (welcome) => {
       this.#messages.self = welcome.user.id;
@@ -142,6 +149,8 @@ class Desk {
     on("event", (event) => {
       if (event.ev === "danmaku") this.#messages.danmaku(event);
       if (event.ev === "deleted") this.#messages.remove(event.mid);
+      if (event.ev === "restored") this.#messages.restore(event.message);
+      this.#review.event(event);
       if (event.ev === "gifts") this.#gifts = event.gifts;
       if (event.ev === "gift") {
         const gift = this.#gifts.find((g) => g.id === event.gift) ?? { id: event.gift, name: event.gift };

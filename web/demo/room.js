@@ -3,6 +3,7 @@
 import { give } from "../client/giving.js";
 import { LikeTotal } from "./models/likes.js";
 import { Messages } from "./models/messages.js";
+import { isStaff } from "./models/moderation.js";
 import { portray } from "./models/person.js";
 import { explain } from "./models/refusal.js";
 import { Banners } from "./views/banners.js";
@@ -12,12 +13,15 @@ import { Danmaku } from "./views/danmaku.js";
 import { $, aria, dressFace, make, radios, saved } from "./views/dom.js";
 import { giftName } from "./views/gift-face.js";
 import { Hearts } from "./views/hearts.js";
+import { Moderator } from "./views/moderator.js";
 import { openPage } from "./views/page.js";
-import { connect, roomOfPage, takeToken } from "./views/session.js";
+import { bearer, connect, roomOfPage, takeToken } from "./views/session.js";
 import { Stage } from "./views/stage/stage.js";
 import { Status, whyOf } from "./views/status.js";
 import { Tray } from "./views/tray.js";
 
+/** Of a room's rules what an event leaves out while it is so. */
+const USUAL = { speak: "all", follow_minutes: 0, emoji_only: false, links_off: false };
 const DENSITIES = ["0", "0.25", "0.5", "1"];
 /** Notices of the same kind are not repeated within this time. */
 const NOTICE_EVERY_MS = 3000;
@@ -29,7 +33,7 @@ class RoomPage {
   #connection;
   #messages = new Messages();
   #likes = new LikeTotal();
-  #state = { title: "", people: 0, slow_mode_ms: 0, closed: false, pinned: null };
+  #state = { title: "", people: 0, slow_mode_ms: 0, closed: false, pinned: null, ...USUAL };
   #self = null;
   #giftRetryMs = 600_000;
   #combos = new Map();
@@ -46,10 +50,12 @@ class RoomPage {
     this.#page = page;
     this.#room = room;
     const { signal } = page;
-    this.#connection = connect(room, takeToken(), page);
+    const token = takeToken();
+    this.#connection = connect(room, token, page);
     this.#stage = new Stage($("scene"), room, { signal, still: this.#still });
     this.#danmaku = new Danmaku($("danmaku"), { signal });
-    this.#chat = new Chat({ list: $("chat"), pill: $("pill"), heard: $("heard") }, this.#messages, { ...page, onAgain: (entry) => this.#again(entry) });
+    const moderator = new Moderator(this.#connection, `/api/v1/rooms/${room}`, () => bearer(token), page, { onReply: (entry) => this.#composer.replyTo(entry) });
+    this.#chat = new Chat({ list: $("chat"), pill: $("pill"), heard: $("heard") }, this.#messages, { ...page, moderator, onAgain: (entry) => this.#again(entry) });
     this.#composer = new Composer({ ...page, onSend: (text, style) => this.#say(text, style) });
     this.#tray = new Tray({ ...page, onGive: (gift, count) => this.#give(gift, count) });
     this.#banners = new Banners($("banners"), (id) => this.#tray.find(id), page);
@@ -77,8 +83,8 @@ class RoomPage {
     this.#giftRetryMs = welcome.gift_retry_ms ?? this.#giftRetryMs;
     this.#tray.take(welcome);
     this.#likes.take(welcome.room.likes);
-    const before = welcome.resumed ? this.#state : { ...this.#state, closed: false, slow_mode_ms: 0 };
-    this.#state = { ...this.#state, ...welcome.room };
+    const before = welcome.resumed ? this.#state : { ...this.#state, ...USUAL, closed: false, slow_mode_ms: 0 };
+    this.#state = { ...this.#state, ...USUAL, ...welcome.room };
     this.#show();
     this.#messages.note(welcome.resumed ? { kind: "notice", word: isWhole(welcome) ? "room.resumed" : "room.resumedPartly" }
       : { kind: "notice", word: "room.entered", values: { title: this.#title, name: portray(welcome.user).name } });
@@ -108,6 +114,9 @@ class RoomPage {
       this.#messages.remove(mid);
       this.#danmaku.remove(mid);
     },
+    restored: ({ message }) => this.#messages.restore(message),
+    held: ({ mid, state }) => state === "dropped" && this.#messages.decide(mid, "dropped"),
+    role: ({ role }) => this.#ranked(role),
     muted: ({ seconds }) => this.#muted(seconds),
     announce: ({ text }) => this.#messages.note({ kind: "announce", text }),
     gifts: (event) => this.#tray.take(event),
@@ -116,14 +125,14 @@ class RoomPage {
     error: (event) => this.#refused(event),
   };
 
-  async #say(text, { color, mode }, id = this.#connection.nextId()) {
-    const entry = this.#messages.send(id, { user: this.#self, text, color, mode });
+  async #say(text, { color, mode, replyTo, reply = replyTo?.mid }, id = this.#connection.nextId()) {
+    const entry = this.#messages.send(id, { user: this.#self, text, color, mode, reply, replyTo: replyTo?.user ?? replyTo ?? undefined });
     this.#chat.changed();
-    const answer = await this.#connection.request("danmaku", { text, color, mode }, { id });
+    const answer = await this.#connection.request("danmaku", { text, color, mode, reply }, { id });
     this.#messages.answer(id, answer);
     this.#chat.changed();
     if (answer.code === 200 || answer.code === 202) {
-      this.#danmaku.show(entry);
+      if (entry.status !== "held") this.#danmaku.show(entry);
       if (this.#state.slow_mode_ms > 0 && !this.#exempt) this.#composer.hold({ reason: "slow_mode", retry_after_ms: this.#state.slow_mode_ms });
     } else if (answer.retry_after_ms > 0) {
       this.#composer.hold(answer);
@@ -171,16 +180,27 @@ class RoomPage {
 
   #changed(event) {
     const before = this.#state;
-    this.#state = { ...before, ...event };
+    this.#state = { ...before, ...USUAL, ...event };
     this.#tellOf(before);
     this.#show();
   }
 
   /** Says what of the room's rules is otherwise than before. */
   #tellOf(before) {
-    const { closed, slow_mode_ms: slowMs } = this.#state;
+    const { closed, slow_mode_ms: slowMs, speak, emoji_only: emoji, links_off: links } = this.#state;
     if (closed !== before.closed) this.#notice(closed ? "room.closed" : "room.opened", { tone: "warn" });
     if (slowMs !== before.slow_mode_ms) this.#notice(slowMs > 0 ? "room.slowOn" : "room.slowOff", { ms: slowMs, tone: "warn" });
+    if (speak !== before.speak) this.#notice(`room.speak.${speak}`, { ms: this.#state.follow_minutes * 60_000, tone: "warn" });
+    if (emoji !== before.emoji_only) this.#notice(emoji ? "room.emojiOn" : "room.emojiOff", { tone: "warn" });
+    if (links !== before.links_off) this.#notice(links ? "room.linksOff" : "room.linksOn", { tone: "warn" });
+  }
+
+  #ranked(role) {
+    const before = isStaff(this.#self.role);
+    this.#self = { ...this.#self, role };
+    this.#notice(isStaff(role) ? "room.appointed" : "room.dismissed", { tone: "warn" });
+    if (before !== isStaff(role)) this.#chat.rethink();
+    this.#bar();
   }
 
   /** Takes away what can't be done now: in a closed room, and for whom the server will not have. */
@@ -216,7 +236,7 @@ class RoomPage {
   }
 
   get #exempt() {
-    return ["host", "moderator", "admin"].includes(this.#self?.role);
+    return isStaff(this.#self?.role);
   }
 
   get #title() {

@@ -46,7 +46,7 @@ export class Messages {
     if (!entry) return null;
     this.#pending.delete(clientId);
     entry.answer = ack;
-    entry.status = ack.code === 200 ? "sent" : ack.code === 202 ? "hidden" : "failed";
+    entry.status = ack.code === 200 ? "sent" : ack.reason === "held" ? "held" : ack.code === 202 ? "hidden" : "failed";
     if (ack.mid !== undefined) {
       entry.mid = ack.mid;
       this.#unclaimed.delete(ack.mid);
@@ -59,12 +59,30 @@ export class Messages {
   /** Takes a danmaku event. Returns the entry that is new in the list, or null. */
   danmaku(event) {
     const own = event.user?.id !== undefined && event.user.id === this.#self;
+    if (own && event.released && this.decide(event.mid, "sent")) return null;
     if (own && this.#entries.some((e) => e.mid === event.mid)) return null;
     if (own && this.#pending.size > 0) {
       this.#unclaimed.set(event.mid, event);
       return null;
     }
     return this.#addEvent(event, own);
+  }
+
+  /** What became of an own message that was held: `sent` or `dropped`. Returns its entry, or null for none that waits. */
+  decide(mid, status) {
+    const entry = this.#entries.find((e) => e.mid === mid && e.status === "held");
+    if (!entry) return null;
+    entry.status = status;
+    this.#changed.add(entry);
+    return entry;
+  }
+
+  /** Gives a message that was deleted its words back, where it still stands. */
+  restore({ mid, text }) {
+    const entry = this.#entries.find((e) => e.mid === mid);
+    if (!entry) return;
+    Object.assign(entry, { deleted: false, text });
+    this.#changed.add(entry);
   }
 
   /** A line that is no chat: a gift, a notice. */
@@ -119,13 +137,18 @@ export class Messages {
   #addEvent(event, own) {
     return this.#add({
       kind: "chat", own, status: "sent", mid: event.mid, user: event.user,
-      text: event.text, color: event.color, mode: event.mode, ts: event.ts,
-    });
+      text: event.text, color: event.color, mode: event.mode, ts: event.ts, replyTo: event.reply_to,
+    }, event.released === true);
   }
 
-  #add(entry) {
+  /** Puts an entry at the end; one that was released late, where its time is (`before`: the key of the next one). */
+  #add(entry, released = false) {
     entry.key = this.#nextKey++;
-    this.#entries.push(entry);
+    const at = released ? this.#entries.findIndex((e) => e.ts > entry.ts) : -1;
+    if (at >= 0) {
+      entry.before = this.#entries[at].key;
+      this.#entries.splice(at, 0, entry);
+    } else this.#entries.push(entry);
     this.#added.push(entry);
     if (this.#entries.length > this.#capacity) this.#drop(0);
     return entry;

@@ -6,7 +6,7 @@ import { Follow } from "../models/follow.js";
 import { honoursOf, portray } from "../models/person.js";
 import { whyOf } from "../models/refusal.js";
 import { dressGift, giftName } from "./gift-face.js";
-import { every, frames, icon, make } from "./dom.js";
+import { aria, every, frames, icon, make } from "./dom.js";
 
 /** Between two drawings in a flood: each costs a layout of the list, and nobody reads faster. */
 const DRAW_EVERY_MS = 100;
@@ -18,23 +18,30 @@ export class Chat {
   #messages;
   #language;
   #onAgain;
+  #moderator;
+  #more = make("button", "more");
   #nodes = new Map();
   #follow = new Follow();
   #announcer = new Announcer();
   #wake;
   #drawnAt = -Infinity;
 
-  /** `list` scrolls and holds an ordered list. `onAgain` gets the entry that its sender wants to send again. */
-  constructor({ list, pill, heard }, messages, { language, signal, onLanguage, onAgain }) {
+  /**
+   * `list` scrolls and holds an ordered list. `onAgain` gets the entry that its sender wants to send again; `moderator` says what
+   * may be done with an entry, and opens its menu.
+   */
+  constructor({ list, pill, heard }, messages, { language, signal, onLanguage, onAgain, moderator = null }) {
     this.#list = list;
     this.#pill = pill;
     this.#heard = heard;
     this.#messages = messages;
     this.#language = language;
     this.#onAgain = onAgain;
+    this.#moderator = moderator;
     this.#wake = frames((now) => this.#drawAt(now), signal);
     list.addEventListener("scroll", () => this.#scrolled(), { signal, passive: true });
     pill.addEventListener("click", () => this.#toEnd(), { signal });
+    if (moderator) this.#setUpMenu(signal);
     onLanguage(() => this.#redraw());
     every(1000, () => this.#announce(), signal);
     const resizes = new ResizeObserver(() => this.#follow.following && this.#scrollToEnd());
@@ -64,7 +71,9 @@ export class Chat {
     for (const entry of changed) this.#replace(entry);
     const fresh = document.createDocumentFragment();
     for (const entry of added) {
-      fresh.append(this.#nodeOf(entry));
+      const next = entry.before === undefined ? undefined : this.#nodes.get(entry.before);
+      if (next?.isConnected) next.before(this.#nodeOf(entry));
+      else fresh.append(this.#nodeOf(entry));
       if ((entry.kind === "chat" && !entry.own) || entry.kind === "announce") this.#announcer.message(entry);
     }
     this.#list.firstElementChild.append(fresh);
@@ -87,8 +96,64 @@ export class Chat {
   #nodeOf(entry) {
     const node = { chat: said, gift: given, notice, announce: announced, custom }[entry.kind](entry, this.#language);
     if (entry.status === "failed") node.append(...this.#fate(entry));
+    if (entry.user) {
+      node.dataset.key = entry.key;
+      node.tabIndex = -1;
+      node.toggleAttribute("data-acts", (this.#moderator?.acts(entry).length ?? 0) > 0);
+    }
     this.#nodes.set(entry.key, node);
     return node;
+  }
+
+  /** By pointer: the name, the button that comes with the pointer, or the right button; by touch the name, or a long press; by keyboard the arrows and Enter. */
+  #setUpMenu(signal) {
+    const list = this.#list;
+    const lineOf = (event) => event.target.closest?.("[data-acts]");
+    const openAt = (line, at) => {
+      const entry = this.#messages.entries.find((e) => e.key === Number(line.dataset.key));
+      if (entry) this.#moderator.open(entry, at);
+    };
+    const below = (node) => {
+      const { left, bottom } = node.getBoundingClientRect();
+      return { x: left, y: bottom + 2 };
+    };
+    this.#more.type = "button";
+    this.#more.tabIndex = -1;
+    this.#more.append(icon("more"));
+    aria(this.#more, "haspopup", "menu");
+    list.addEventListener("contextmenu", (event) => {
+      const line = lineOf(event);
+      if (!line) return;
+      event.preventDefault();
+      openAt(line, event.clientX || event.clientY ? { x: event.clientX, y: event.clientY } : below(line));
+    }, { signal });
+    list.addEventListener("click", (event) => {
+      const line = lineOf(event);
+      const from = event.target.closest?.(".more, .who");
+      if (line && from) openAt(line, below(from));
+    }, { signal });
+    list.addEventListener("pointerover", (event) => {
+      const line = lineOf(event);
+      if (event.pointerType === "touch" || !line || line.contains(this.#more) || !line.classList.contains("said")) return;
+      aria(this.#more, "label", this.#language.text("mod.menu"));
+      line.append(this.#more);
+    }, { signal });
+    list.addEventListener("pointerleave", () => this.#more.remove(), { signal });
+    list.addEventListener("keydown", (event) => {
+      const lines = [...list.querySelectorAll("[data-key]")];
+      const here = lines.indexOf(document.activeElement);
+      if (event.key === "Enter" && here >= 0 && lines[here].hasAttribute("data-acts")) openAt(lines[here], below(lines[here]));
+      else if (event.key === "ArrowUp" && lines.length > 0) lines[here < 0 ? lines.length - 1 : Math.max(0, here - 1)].focus();
+      else if (event.key === "ArrowDown" && here >= 0) lines[Math.min(lines.length - 1, here + 1)].focus();
+      else if (event.key === "Escape" && here >= 0) list.focus();
+      else return;
+      event.preventDefault();
+    }, { signal });
+  }
+
+  /** Who the reader is has changed: what may be done is looked at anew. */
+  rethink() {
+    this.#redraw();
   }
 
   #fate(entry) {
@@ -157,6 +222,7 @@ function said(entry, language) {
   }
   node.append(...honours(entry.user, language));
   node.append(make("bdi", "who", entry.own ? language.text("room.you") : name));
+  if (entry.replyTo && !entry.deleted) node.prepend(make("span", "to", language.text("room.replyTo", { name: portray(entry.replyTo).name })));
   node.append(make("bdi", "text", entry.deleted ? language.text("room.deleted") : entry.text));
   if (entry.deleted) node.dataset.deleted = "";
   else if (entry.status !== "sent") node.append(fate(entry, language));

@@ -4,7 +4,8 @@ import { MODES } from "../../client/codes.js";
 import { Cooldown } from "../models/cooldown.js";
 import { explain } from "../models/refusal.js";
 import { MAX_GRAPHEMES, cleanText } from "../models/text.js";
-import { $, aria, frames, make, radios, saved } from "./dom.js";
+import { portray } from "../models/person.js";
+import { $, aria, frames, icon, make, named, radios, saved } from "./dom.js";
 
 const COLORS = ["#ffffff", "#ff7a6b", "#ffc457", "#7ee0a1", "#7fb2ff", "#f79ad3", "#c3a2ff"];
 /** The counter speaks up when so few characters are left. */
@@ -22,8 +23,9 @@ export class Composer {
   #insists = false;
   #barred = null;
   #slowMs = 0;
+  #reply = null;
 
-  /** `onSend(text, {color, mode})` gets a text that the server will find well-formed. */
+  /** `onSend(text, {color, mode, replyTo})` gets a text that the server will find well-formed; `replyTo` is an entry of the list, or null. */
   constructor({ language, signal, onLanguage, onSend }) {
     this.#language = language;
     this.#onSend = onSend;
@@ -34,11 +36,14 @@ export class Composer {
     }, { signal });
     this.#input.addEventListener("input", () => this.#typed(), { signal });
     this.#input.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") this.#input.blur();
+      if (event.key !== "Escape") return;
+      if (this.#reply) this.replyTo(null);
+      else this.#input.blur();
     }, { signal });
     this.#setUpStyles(signal);
     onLanguage(() => {
       this.#nameStyles();
+      this.#showReply();
       this.#show();
     });
     this.#show();
@@ -46,6 +51,28 @@ export class Composer {
 
   focus() {
     this.#input.focus();
+  }
+
+  /** What is said next answers this entry; null: nothing. */
+  replyTo(entry) {
+    this.#reply = entry;
+    this.#showReply();
+    if (entry) this.focus();
+  }
+
+  #showReply() {
+    const bar = $("replying");
+    bar.hidden = this.#reply === null;
+    if (!this.#reply) return;
+    const drop = make("button", "tool");
+    drop.type = "button";
+    drop.append(icon("close"));
+    named(drop, this.#language.text("send.noReply"));
+    drop.addEventListener("click", () => {
+      this.replyTo(null);
+      this.focus();
+    });
+    bar.replaceChildren(icon("reply"), make("bdi", "", this.#language.text("send.replyTo", { name: portray(this.#reply.user).name, text: this.#reply.text })), drop);
   }
 
   /** Takes the box away for as long as nothing can be said, with the word that says why; null gives it back. */
@@ -86,7 +113,8 @@ export class Composer {
       return;
     }
     this.#input.value = "";
-    this.#onSend(text, { color: this.#color, mode: this.#mode });
+    this.#onSend(text, { color: this.#color, mode: this.#mode, replyTo: this.#reply });
+    this.replyTo(null);
     this.#typed();
   }
 

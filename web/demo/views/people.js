@@ -15,8 +15,11 @@ export class People {
   #latest = null;
   #curve = new Series(24 * 60 + 1);
 
-  /** `path` is the room's in the API. */
-  constructor(path, token, page) {
+  #onOpen;
+
+  /** `path` is the room's in the API; `onOpen(user)` is asked to say more. */
+  constructor(path, token, page, onOpen) {
+    this.#onOpen = onOpen;
     this.#page = page;
     $("people-curve").setAttribute("viewBox", `0 0 ${BOX.width} ${BOX.height}`);
     page.onLanguage(() => this.#show());
@@ -42,7 +45,7 @@ export class People {
     $("people-curve").toggleAttribute("hidden", points === "");
     $("people-curve").firstElementChild.setAttribute("points", points);
     fillTable($("people"), $("people-none"), people.map((p) => row([
-      personCell(p.user), p.role === "viewer" ? "" : make("span", "mono", language.text(`role.${p.role}`)),
+      personCell(p.user, this.#onOpen), p.role === "viewer" ? "" : make("span", "mono", language.text(`role.${p.role}`)),
       language.clock(p.since), language.number(p.sessions),
     ], [2, 3])));
     $("people-more").hidden = !more;

@@ -45,13 +45,18 @@ function deviceNote() {
   return note;
 }
 
+/** What this page's requests bear: the token, else that of the guest this browser was before. */
+export function bearer(token) {
+  return token ?? saved.get("guest") ?? undefined;
+}
+
 /** A connection to `room`, as the bearer of `token`, else as the guest this browser was before. */
 export function connect(room, token, { language, signal }) {
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";
   const connection = new Connection({
     url: `${scheme}//${location.host}/ws`,
     room,
-    token: () => token ?? saved.get("guest") ?? undefined,
+    token: () => bearer(token),
     lang: () => language.code,
     note: deviceNote,
   });

@@ -4,6 +4,7 @@ import { explain } from "../models/refusal.js";
 import { $, make } from "./dom.js";
 
 const SLOW_SECONDS = [0, 3, 5, 10, 30, 60, 300];
+const SPEAK = ["all", "members", "followers", "staff"];
 
 export class Settings {
   #page;
@@ -19,6 +20,7 @@ export class Settings {
     const { signal, onLanguage } = page;
     $("settings").addEventListener("input", () => this.#say("", ""), { signal });
     $("settings").addEventListener("input", () => { this.#touched = true; }, { signal });
+    $("speak").addEventListener("change", () => { $("follow-row").hidden = $("speak").value !== "followers"; }, { signal });
     $("settings").addEventListener("submit", (event) => {
       event.preventDefault();
       this.#save();
@@ -32,11 +34,17 @@ export class Settings {
     if (this.#touched) return;
     $("room-title").value = room.title ?? "";
     $("closed").checked = room.closed === true;
+    $("emoji-only").checked = room.emoji_only === true;
+    $("links-off").checked = room.links_off === true;
+    $("follow").value = room.follow_minutes ?? 0;
+    $("speak").value = room.speak ?? SPEAK[0];
+    $("follow-row").hidden = room.speak !== "followers";
     this.#options(Math.round((room.slow_mode_ms ?? 0) / 1000));
   }
 
   async #save() {
-    const settings = { title: $("room-title").value.trim(), slow_mode_ms: Number($("slow").value) * 1000, closed: $("closed").checked };
+    const settings = { title: $("room-title").value.trim(), slow_mode_ms: Number($("slow").value) * 1000, closed: $("closed").checked,
+      speak: $("speak").value, emoji_only: $("emoji-only").checked, links_off: $("links-off").checked, follow_minutes: Math.max(0, Math.floor(Number($("follow").value))) };
     const answer = await this.#put(settings);
     if (answer.code === 0 || answer.code >= 400) {
       this.#say(answer.msg ?? explain(answer, this.#page.language), "bad");
@@ -60,8 +68,14 @@ export class Settings {
     }
   }
 
-  #options(chosen = Number($("slow").value)) {
+  #options(chosen = Number($("slow").value), who = $("speak").value || SPEAK[0]) {
     const { language } = this.#page;
+    $("speak").replaceChildren(...SPEAK.map((s) => {
+      const option = make("option", "", language.text(`host.speak.${s}`));
+      option.value = s;
+      option.selected = s === who;
+      return option;
+    }));
     const seconds = SLOW_SECONDS.includes(chosen) ? SLOW_SECONDS : [...SLOW_SECONDS, chosen].sort((a, b) => a - b);
     $("slow").replaceChildren(...seconds.map((s) => {
       const option = make("option", "", s === 0 ? language.text("host.slowOff") : language.text("host.slowEvery", { t: language.duration(s * 1000) }));

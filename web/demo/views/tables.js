@@ -14,15 +14,23 @@ export function row(cells, right = []) {
   return tr;
 }
 
-/** Puts rows into a table and shows or hides it and the sentence for none. */
+/** Puts rows into a table and shows or hides it and the sentence for none. The focus stays on whom it was. */
 export function fillTable(table, none, rows) {
+  const at = table.contains(document.activeElement) ? document.activeElement.dataset.user : undefined;
   table.tBodies[0].replaceChildren(...rows);
+  if (at !== undefined) [...table.querySelectorAll("[data-user]")].find((e) => e.dataset.user === at)?.focus({ preventScroll: true });
   table.hidden = rows.length === 0;
   none.hidden = rows.length > 0;
 }
 
-export function personCell(user) {
-  const cell = make("span", "person");
+/** Somebody's face and name; with `onOpen(user, node)` a button. */
+export function personCell(user, onOpen = null) {
+  const cell = make(onOpen ? "button" : "span", "person");
+  if (onOpen) {
+    cell.type = "button";
+    cell.dataset.user = user.id;
+    cell.addEventListener("click", () => onOpen(user, cell));
+  }
   const person = portray(user);
   const name = make("bdi", "", person.name);
   name.title = user.id;

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// line is the first line of the chat that contains a text.
+func line(text string) string {
+	return fmt.Sprintf(`[...document.querySelectorAll("#chat li")].find((l) => l.textContent.includes(%q))`, text)
+}
+
+// press clicks what an expression finds.
+func (p *tab) press(what, expression string) {
+	p.t.Helper()
+	p.until(what, expression+" !== undefined && "+expression+" !== null")
+	p.do(what, chromedp.Evaluate[chromedp.Void](expression+".click()"))
+}
+
+// choose opens the menu of a line and takes the item with that word.
+func (p *tab) choose(text, item string) {
+	p.t.Helper()
+	p.press("the name at "+text, line(text)+`?.querySelector(".who")`)
+	p.press(item, fmt.Sprintf(`[...document.querySelectorAll(".menu [role=menuitem]")].find((b) => (b.getAttribute("aria-label") ?? b.textContent) === %q)`, item))
+}
+
+// TestModeration is an evening with staff: from a message itself a moderator deletes, mutes, bans and takes it back, by pointer and by
+// keyboard; the host sees what is in force, lifts it, says who may speak, and makes a moderator of a viewer, at once.
+func TestModeration(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := startServer(t, dir)
+	b := startBrowser(t)
+	ann := b.enter(s, tokenFor(t, dir, "-sub", "ann", "-name", "Ann"))
+	bob := b.enter(s, tokenFor(t, dir, "-sub", "bob", "-name", "Bob"))
+	mia := b.enter(s, tokenFor(t, dir, "-sub", "mia", "-name", "Mia", "-role", "moderator", "-rooms", "demo"))
+	host := b.open(s.url + "/host/demo#token=" + s.hostToken)
+	host.until("the desk", `document.getElementById("title").textContent !== ""`)
+
+	ann.say("buy cheap gold")
+	mia.until("Ann's line", saying("cheap gold")+" === 1")
+	mia.do("by keyboard: the last line, its menu", chromedp.Evaluate[chromedp.Void](`document.getElementById("chat").focus()`),
+		chromedp.KeyEvent(kb.ArrowUp), // a key pressed by the protocol gives its character also where the page has taken the key
+		chromedp.Evaluate[chromedp.Void](`document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }))`))
+	mia.until("a menu with the focus in it", `document.activeElement?.getAttribute("role") === "menuitem" && document.querySelector(".menu").getAttribute("aria-label") === "Ann"`)
+	mia.do("Escape", chromedp.KeyEvent(kb.Escape))
+	mia.until("no menu, and the focus where it was", `!document.querySelector(".menu") && document.activeElement === `+line("cheap gold"))
+	mia.choose("cheap gold", "Delete")
+	ann.until("her text is gone", saying("cheap gold")+" === 0 && "+saying("Message removed")+" === 1")
+	mia.press("Undo", `document.querySelector(".toast-undo")`)
+	ann.until("and is back", saying("cheap gold")+" === 1")
+
+	mia.choose("cheap gold", "Mute: 60 s")
+	ann.until("muted, and told for how long", saying("You are muted for")+" === 1")
+	host.until("on the desk", `document.getElementById("sanctions").textContent.includes("ann") && document.getElementById("audit").textContent.includes("muted ann")`)
+	mia.press("Undo", `[...document.querySelectorAll(".toast")].find((l) => l.textContent.includes("Ann is muted"))?.querySelector("button")`)
+	ann.until("she may speak again", saying("You can speak again")+" === 1")
+
+	mia.choose("cheap gold", "Ban: Other…")
+	mia.until("the form", `document.querySelector(".sheet form") !== null`)
+	mia.do("a reason", chromedp.SendKeys(`.ask input[type="text"]`, "sells gold\r"))
+	ann.until("out", `document.getElementById("state").dataset.phase === "refused"`)
+	host.until("with the reason", `document.getElementById("sanctions").textContent.includes("sells gold")`)
+	host.press("lift", `document.querySelector("#sanctions button.small")`)
+	host.until("nothing in force", `document.getElementById("sanctions-none").checkVisibility()`)
+	ann.do("she comes again", chromedp.Evaluate[chromedp.Void](`location.reload()`))
+	ann.until("and is in", `document.getElementById("state")?.dataset.phase === "live"`)
+
+	bob.choose("cheap gold", "Reply")
+	bob.say("no thanks")
+	ann.until("an answer to her", line("no thanks")+`?.querySelector(".to")?.textContent === "to Ann"`)
+
+	mia.choose("no thanks", "Who is this")
+	mia.until("Bob in numbers", `document.querySelector(".sheet .who")?.textContent.includes("no thanks") === true && document.querySelector(".sheet .who .mono").textContent === "bob"`)
+	mia.do("Escape", chromedp.KeyEvent(kb.Escape))
+	mia.until("closed", `!document.querySelector(".sheet")`)
+
+	host.do("only staff", chromedp.Evaluate[chromedp.Void](`{
+		const speak = document.getElementById("speak");
+		speak.value = "staff";
+		speak.dispatchEvent(new Event("input", { bubbles: true }));
+		document.getElementById("settings").requestSubmit();
+	}`))
+	bob.until("he is told", saying("Only the host and moderators may speak now")+" === 1")
+	bob.say("let me")
+	bob.until("and held to it", `[...document.querySelectorAll('#chat li[data-status="failed"]')].some((l) => l.textContent.includes("let me"))`)
+	host.do("a moderator more", chromedp.SendKeys("#appoint", "bob\r"))
+	bob.until("he is one", saying("You are a moderator of this room now")+" === 1 && "+line("cheap gold")+`.hasAttribute("data-acts")`)
+	bob.say("order, please")
+	ann.until("and speaks", saying("order, please")+" === 1")
+	bob.choose("cheap gold", "Pin")
+	ann.until("pinned", `document.getElementById("pinned").textContent.includes("cheap gold")`)
+	host.press("the pin, in the audit", `[...document.querySelectorAll("#audit li")].find((l) => l.textContent.includes("pinned a message"))?.querySelector("button")`)
+	ann.until("and taken back there", `document.getElementById("pinned").hidden`)
+}
