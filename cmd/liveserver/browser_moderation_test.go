@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -68,6 +69,16 @@ func TestModeration(t *testing.T) {
 	host.until("nothing in force", `document.getElementById("sanctions-none").checkVisibility()`)
 	ann.do("she comes again", chromedp.Evaluate[chromedp.Void](`location.reload()`))
 	ann.until("and is in", `document.getElementById("state")?.dataset.phase === "live"`)
+
+	if res := s.call(t, http.MethodPut, "/rooms/demo", s.hostToken, `{"filter":{"words":[{"word":"silver","action":"hold"}]}}`); res.status != http.StatusOK {
+		t.Fatal(res)
+	}
+	ann.say("rather silver")
+	ann.until("held", `[...document.querySelectorAll('#chat li[data-status="held"]')].some((l) => l.textContent.includes("rather silver"))`)
+	host.press("release", `document.querySelector("#held-list .small.good")`)
+	bob.until("shown", saying("rather silver")+" === 1")
+	ann.until("sent", `[...document.querySelectorAll('#chat li[data-status="sent"]')].some((l) => l.textContent.includes("rather silver"))`)
+	host.until("decided", `document.getElementById("held-count").textContent === "" && document.getElementById("held-list").textContent.includes("released by")`)
 
 	bob.choose("cheap gold", "Reply")
 	bob.say("no thanks")

@@ -60,7 +60,7 @@ export function openMenu({ at, label, items, onPick, signal }) {
     event.stopPropagation();
   });
   document.addEventListener("pointerdown", (event) => menu.contains(event.target) || close(), { signal: ends.signal, capture: true });
-  addEventListener("resize", close, { signal: ends.signal });
+  addEventListener("resize", () => place(menu, at), { signal: ends.signal });
   signal.addEventListener("abort", close, { signal: ends.signal });
   all[0]?.focus({ preventScroll: true });
   return close;
