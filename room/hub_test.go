@@ -173,7 +173,7 @@ func TestRoomsAreListedBySize(t *testing.T) {
 
 func TestConfigNamesEveryFault(t *testing.T) {
 	err := Config{Audience: audience.Config{Tick: -1}, MaxRooms: -1, Gifts: []protocol.CatalogueGift{{ID: "a b", Price: 0}}}.Validate()
-	for _, field := range []string{"Bus", "Gate", "Audience: Tick", "MaxRooms", "Gifts[0]"} {
+	for _, field := range []string{"Bus", "Gate", "Audience: Tick", "MaxRooms", "Gifts[0].id"} {
 		if err == nil || !strings.Contains(err.Error(), "room: "+field+":") {
 			t.Errorf("want a fault of %s in %v", field, err)
 		}
