@@ -16,10 +16,10 @@
 // can't tell which part of it was slow. `ts` and its own clock are compared directly: latency since admission is right
 // on one host, or between hosts whose clocks agree.
 //
-// Files: main.go (what it is called as), options.go, scenario.go (the list), bench.go (what a scenario stands on), measure.go (a
+// Files: main.go (what it is called as), options.go, shapes.go (the list), bench.go (what a scenario stands on), plan.go (a
 // plan, carried out), fill.go (the result's figures); the scenarios fanout.go (pulse and soak too), frames.go, joins.go (and
 // tail), footprint.go (ramp, churn), neighbours.go (slow, fair), quota.go, teams.go (who speaks on which node),
-// quotafigures.go, bound.go (the exact bucket); bare.go (the loops that no server is faster than), spawn.go and rules.go
-// (nodes that are started), sampler.go, admin.go and redis.go (what a server says of itself); table.go, cluster.go, rolling.go and
+// quotafigures.go, bound.go (the exact bucket); bare.go (the loops that no server is faster than), spawn.go and spawnrules.go
+// (nodes that are started), sampler.go, admin.go and redis.go (what a server says of itself); readmetable.go, localcluster.go, rolling.go and
 // returning.go (its viewers), which are commands.
 package main

@@ -8,8 +8,8 @@
 // of its sessions and records into its own [Sink], under that sink's mutex; a [Speaker] is one goroutine; everything a
 // [Trial] fixes before it starts is shared without locks. A [Crowd] and a [Dialer] are safe for concurrent use.
 //
-// Files: message.go (what viewers send), frame.go (what a server sends, at whatever byte it is cut), dialer.go, digest.go (what a
-// frame says), sink.go (what one reader's viewers saw), session.go (one viewer), readers.go, epoll_linux.go,
+// Files: sent.go (what viewers send), serverframe.go (what a server sends, at whatever byte it is cut), dialer.go, digest.go (what a
+// frame says), sink.go (what one reader's viewers saw), viewer.go (one viewer), readers.go, epoll_linux.go,
 // reader_goroutine.go, platform_linux.go, crowd.go (viewers that come and go together); schedule.go (when attempts are due),
-// trial.go (what became of each), latency.go, figures.go (what was owed and what came).
+// attempts.go (what became of each), latency.go, figures.go (what was owed and what came).
 package client
