@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -145,13 +146,19 @@ func walletFaults(c *chaos, w *child) map[string]func() {
 }
 
 // TestWallet kills and stops nodes and the platform's wallet, some of whose answers are lost or late anyway, while people give, each
-// gift twice and on two nodes at that: in the end the wallet has taken the price of each gift in the ledger once, and nothing else.
+// gift twice and on two nodes at that: in the end the wallet has taken the price of each gift in the ledger once, and nothing else. A webhook, whose
+// platform fails half of its calls, was told of each of them in order, by whichever node was there.
 func TestWallet(t *testing.T) {
 	t.Parallel()
 	w := newWallet(t, 0.1)
-	c := newChaos(t, "-gifts-authority", "hook", "-hooks-secrets", walletSecret, "-hooks-gift-url", "http://"+w.address+"/hooks", "-hooks-gift-timeout", walletPatience.String())
+	box := newInbox(t)
+	platform := httptest.NewServer(box)
+	defer platform.Close()
+	c := newChaos(t, "-webhooks", "[{name: books, url: '"+platform.URL+"', kinds: [gift]}]", "-gifts-authority", "hook", "-hooks-secrets", walletSecret, "-hooks-gift-url", "http://"+w.address+"/hooks", "-hooks-gift-timeout", walletPatience.String())
 	ctx, cancel := context.WithTimeout(t.Context(), *walletFor+2*time.Minute)
 	defer cancel()
+	service := tokenFor(t, c.dirs[0], "-auth-secret", chaosSecret, "-sub", "shop", "-role", "service")
+	begin := webhookPlace(t, c.nodes[0], service)
 	stop := make(chan struct{})
 	givers := make([]*giver, 8)
 	var wg sync.WaitGroup
@@ -193,6 +200,10 @@ func TestWallet(t *testing.T) {
 	}
 	if len(books.Wrong) > 0 {
 		t.Errorf("the wallet was told what can't be: %q", books.Wrong)
+	}
+	delivered := len(box.awaitFeed(t, c.nodes[0], service, begin, "gift")["demo"])
+	if delivered != len(ledger) {
+		t.Errorf("%d gifts in the feed, %d in the ledger", delivered, len(ledger))
 	}
 	cancelled := 0
 	for _, r := range books.Rows {
