@@ -45,7 +45,7 @@
 //	lr.rules                  sets of limits (stream liveroom_rules); lr.rulesnews tells that there is a new one
 //	lr.audit.<room>           what moderators did (stream liveroom_audit)
 //	lr.held.<room>.<mid>      what is held, and for a while how it was decided (stream liveroom_held)
-//	lr.said.<room>            danmaku, re-published by liveroom_recent, and what rooms note, for who reads on (stream liveroom_events, with lr.room.*.likes)
+//	lr.said.<room>            danmaku, re-published by liveroom_recent or taken from the rooms' subjects, and what rooms note, for who reads on (stream liveroom_events, with lr.room.*.likes)
 //	lr.node.<node>.presence   who a node is and its rooms, every two seconds
 //	lr.node.<node>.whole      asks a node to announce all of its rooms
 //	lr.node.<node>.probe.*    a node's messages to itself, one subject per connection

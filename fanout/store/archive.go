@@ -1,8 +1,10 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"liveroom/fanout/link"
@@ -72,9 +74,15 @@ func (d *RecentLog) Recent(ctx context.Context, room string, limit int) ([][]byt
 	if limit < 1 {
 		return nil, fmt.Errorf("recent danmaku of room %s: limit %d is less than 1", room, limit)
 	}
-	got, err := d.link.Read(ctx, link.RecentStream, link.Ask{
-		Next: link.RoomSubject(room, protocol.ClassDanmaku.String()), Batch: recentPerRoom, Seq: 1,
-	})
+	var got []link.Record
+	var err error
+	if d.oneLog() {
+		got, err = d.lately(ctx, room)
+	} else {
+		got, err = d.link.Read(ctx, link.RecentStream, link.Ask{
+			Next: link.RoomSubject(room, protocol.ClassDanmaku.String()), Batch: recentPerRoom, Seq: 1,
+		})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -88,21 +96,67 @@ func (d *RecentLog) Recent(ctx context.Context, room string, limit int) ([][]byt
 
 // RecentOfAll is [RecentLog.Recent] for all rooms: the newest limit danmaku, oldest first.
 func (d *RecentLog) RecentOfAll(ctx context.Context, limit int) ([][]byte, error) {
-	info, err := d.link.StreamInfo(ctx, link.RecentStream)
+	stream, subject, most := link.RecentStream, link.AnyRoomSubject("*", protocol.ClassDanmaku.String()), limit
+	if d.oneLog() { // where other things are between them
+		stream, subject, most = link.EventsStream, link.SaidPrefix+"*", 4*limit
+	}
+	info, err := d.link.StreamInfo(ctx, stream)
 	if err != nil {
 		return nil, err
 	}
 	first := info.State.FirstSeq
-	if last := info.State.LastSeq; last > first+uint64(limit) {
-		first = last - uint64(limit) + 1
+	if last := info.State.LastSeq; last > first+uint64(most) {
+		first = last - uint64(most) + 1
 	}
-	got, err := d.link.Read(ctx, link.RecentStream, link.Ask{Next: link.AnyRoomSubject("*", protocol.ClassDanmaku.String()), Batch: limit, Seq: max(first, 1)})
+	got, err := d.link.Read(ctx, stream, link.Ask{Next: subject, Batch: most, Seq: max(first, 1)})
 	if err != nil {
 		return nil, err
+	}
+	if oldest := info.TimeStamp.Add(-recentAge); d.oneLog() {
+		got = slices.DeleteFunc(got, func(r link.Record) bool { return !shownToAll(r.Data) || r.Time.Before(oldest) })
+		got = got[max(0, len(got)-limit):]
 	}
 	events := make([][]byte, len(got))
 	for i, r := range got {
 		events[i] = r.Data
 	}
 	return events, nil
+}
+
+const (
+	// latelyMost is how much of a room is read at once.
+	latelyMost = 5 * recentPerRoom
+	// latelyTries bounds how often it is looked how far back that goes.
+	latelyTries = 20
+)
+
+// lately reads the newest danmaku from the log of all that was said. There is no reading backwards: of a busy room it is searched since when there
+// are more than enough and not more than one reading brings.
+func (d *RecentLog) lately(ctx context.Context, room string) (newest []link.Record, err error) {
+	least, most, back := time.Duration(0), recentAge, recentAge // since least there are too few, since most too many
+	for range latelyTries {
+		start := time.Now().Add(-back)
+		got, err := d.link.Read(ctx, link.EventsStream, link.Ask{Next: link.SaidPrefix + protocol.Token(room), Start: &start, Batch: latelyMost})
+		if err != nil {
+			return nil, err
+		}
+		if len(got) < latelyMost {
+			got = slices.DeleteFunc(got, func(r link.Record) bool { return !shownToAll(r.Data) })
+			newest, least = got[max(0, len(got)-recentPerRoom):], back
+			if back == recentAge || len(newest) == recentPerRoom {
+				break
+			}
+		} else {
+			most = back
+		}
+		if back = (least + most) / 2; least == 0 {
+			back = most / 8
+		}
+	}
+	return newest, nil
+}
+
+// shownToAll reports whether an event of the log is a danmaku that others than its sender were shown.
+func shownToAll(event []byte) bool {
+	return bytes.HasPrefix(event, []byte(`{"ev":"danmaku"`)) && !bytes.Contains(event, []byte(`,"hidden":true`)) // no text has these bytes in JSON
 }

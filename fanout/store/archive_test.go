@@ -3,6 +3,9 @@ package store
 import (
 	"fmt"
 	"testing"
+	"time"
+
+	"liveroom/fanout/link"
 )
 
 func TestAuditIsPagedNewestFirst(t *testing.T) {
@@ -40,5 +43,58 @@ func TestAuditIsPagedNewestFirst(t *testing.T) {
 	}
 	if _, err := s.Audit.AuditOf(testContext(t), "demo", 0, 0); err == nil {
 		t.Error("a limit of 0 is taken")
+	}
+}
+
+// Where danmaku are kept, the recent ones come from the log that they are kept in: the newest of a busy room, without what else is there, also
+// after a restart, and wherever that is switched off and on again.
+func TestRecentDanmakuAreReadFromTheLog(t *testing.T) {
+	dir := t.TempDir()
+	const said = latelyMost + 500
+	for start, of := range []struct {
+		off, quiet bool
+		last       int // start in which something was said
+	}{{}, {quiet: true}, {off: true, last: 2}, {last: 3}} {
+		l := alone(t, dir)
+		s, _, stop := openWith(t, l, dir, "n1", Danmaku{Off: of.off, Age: time.Hour, Bytes: 64 << 20})
+		for i := range said {
+			if of.quiet {
+				break
+			}
+			publish := func(subject, event string) {
+				if err := l.Publish(subject, []byte(event)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			publish(link.RoomSubject("demo", "danmaku"), fmt.Sprintf(`{"ev":"danmaku","n":"%d/%d"}`, start, i))
+			if i%10 == 0 {
+				publish(link.RoomSubject("demo", link.KindLikes), "12")
+				publish(link.SaidPrefix+"demo", `{"ev":"danmaku","hidden":true}`)
+				publish(link.SaidPrefix+"demo", `{"ev":"audience"}`)
+			}
+		}
+		text := func(i int) string { return fmt.Sprintf(`{"ev":"danmaku","n":"%d/%d"}`, of.last, i) }
+		var got [][]byte
+		for end := time.After(wait); len(got) == 0 || string(got[len(got)-1]) != text(said-1); {
+			var err error
+			if got, err = s.Recent.Recent(testContext(t), "demo", 1000); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-time.After(5 * time.Millisecond):
+			case <-end:
+				t.Fatalf("start %d: %d of them, %q", start, len(got), got)
+			}
+		}
+		if len(got) != recentPerRoom {
+			t.Errorf("start %d: %d of them", start, len(got))
+		}
+		for i, event := range got {
+			if want := text(said - len(got) + i); string(event) != want {
+				t.Fatalf("start %d: the %dth is %s, want %s", start, i, event, want)
+			}
+		}
+		stop()
+		l.Shut()
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 // Journal reads the streams that keep what was admitted: gifts, what moderators did, sets of limits, and what was said.
 //
-// What was said is copied by the stream of recent danmaku, which listens beside the path; who publishes a danmaku pays for nothing more. The
-// copy is written behind. A record of it knows its number in the original, so that a reader sees what the copy lacks.
+// What was said is written behind, by a stream that listens beside the path, or copied by that of recent danmaku (see oneLog); who publishes a
+// danmaku pays for nothing more. A copy knows its number in the original, so that a reader sees what the copy lacks.
 type Journal struct{ *core }
 
 // State is how far a stream reaches by its leader's word, and the name that tells it from any before it.

@@ -60,8 +60,13 @@ func (*told) SweepSoon()                            {}
 // open opens what a node keeps, and closes it at the end of the test. stop closes it before.
 func open(t testing.TB, l *link.Link, dir, id string) (s *Store, rooms *told, stop func()) {
 	t.Helper()
+	return openWith(t, l, dir, id, Danmaku{Age: time.Hour, Bytes: 64 << 20})
+}
+
+func openWith(t testing.TB, l *link.Link, dir, id string, danmaku Danmaku) (s *Store, rooms *told, stop func()) {
+	t.Helper()
 	s, err := Open(testContext(t), l, Config{
-		NodeID: id, DataDir: dir, GiftBytes: 4 << 30, GiftAge: 30 * 24 * time.Hour, Danmaku: Danmaku{Age: time.Hour, Bytes: 64 << 20}, GiftRetry: 10 * time.Minute, LikesGather: 5 * time.Millisecond, StoreTimeout: 2 * time.Second,
+		NodeID: id, DataDir: dir, GiftBytes: 4 << 30, GiftAge: 30 * 24 * time.Hour, Danmaku: danmaku, GiftRetry: 10 * time.Minute, LikesGather: 5 * time.Millisecond, StoreTimeout: 2 * time.Second,
 		MeasureEvery: time.Second, GrowEvery: time.Minute, Metrics: NewMetrics(nil),
 	})
 	if err != nil {

@@ -77,6 +77,15 @@ func (s *Store) streamConfigs() []jetstream.StreamConfig {
 	if !s.cfg.Danmaku.Off {
 		said = &jetstream.RePublish{Source: danmaku, Destination: link.SaidPrefix + "{{wildcard(1)}}"}
 	}
+	events := jetstream.StreamConfig{
+		Name: link.EventsStream, Subjects: []string{link.SaidPrefix + "*", link.AnyRoomSubject("*", link.KindLikes)}, Storage: jetstream.FileStorage,
+		MaxBytes: s.cfg.Danmaku.Bytes, MaxAge: s.cfg.Danmaku.Age, Duplicates: time.Second, AllowDirect: true, PersistMode: behind,
+		Compression:      jetstream.S2Compression,
+		SubjectTransform: &jetstream.SubjectTransformConfig{Source: link.AnyRoomSubject("*", "*"), Destination: link.SaidPrefix + "{{wildcard(1)}}"},
+	}
+	if s.oneLog() {
+		events.Subjects = append(events.Subjects, danmaku)
+	}
 	settings := bucket(link.SettingsBucket, settingsAge, settingsBytes)
 	settings.RePublish = &jetstream.RePublish{Source: link.BucketPrefix(link.SettingsBucket) + "*", Destination: link.AnyRoomSubject("{{wildcard(1)}}", link.KindSettings)}
 	settings.FirstSeq = s.here.settings.next(settingsGap)
@@ -95,19 +104,7 @@ func (s *Store) streamConfigs() []jetstream.StreamConfig {
 			RePublish:   &jetstream.RePublish{Source: link.GiftPrefix + "*", Destination: link.AnyRoomSubject("{{wildcard(1)}}", link.KindGift)},
 			AllowDirect: true, DenyDelete: true, FirstSeq: s.here.gift.next(giftGap), AllowAtomicPublish: s.link.Embedded(), // see groups
 		},
-		{
-			// Replicated like the rest, though in memory: else the death of one server takes the recent danmaku of all rooms
-			// with it, and their reading until it is back.
-			Name: link.RecentStream, Subjects: []string{danmaku}, Storage: jetstream.MemoryStorage,
-			MaxBytes: recentBytes, MaxAge: recentAge, MaxMsgsPerSubject: recentPerRoom,
-			Duplicates: time.Minute, AllowDirect: true, RePublish: said,
-		},
-		{
-			Name: link.EventsStream, Subjects: []string{link.SaidPrefix + "*", link.AnyRoomSubject("*", link.KindLikes)}, Storage: jetstream.FileStorage,
-			MaxBytes: s.cfg.Danmaku.Bytes, MaxAge: s.cfg.Danmaku.Age, Duplicates: time.Second, AllowDirect: true, PersistMode: behind,
-			Compression:      jetstream.S2Compression,
-			SubjectTransform: &jetstream.SubjectTransformConfig{Source: link.AnyRoomSubject("*", link.KindLikes), Destination: link.SaidPrefix + "{{wildcard(1)}}"},
-		},
+		events,
 		{
 			Name: link.LikesStream, Subjects: []string{link.LikesPrefix + "*"}, Storage: jetstream.FileStorage,
 			AllowMsgCounter: true, MaxMsgsPerSubject: 1, MaxBytes: likesBytes, MaxAge: likesAge, Duplicates: likeWindow,
@@ -120,6 +117,15 @@ func (s *Store) streamConfigs() []jetstream.StreamConfig {
 			FirstSeq: nodes.FirstSeq, // numbers are ids
 		},
 	}
+	if !s.oneLog() { // behind the events, which had its subject where danmaku were kept before
+		streams = append(streams, jetstream.StreamConfig{
+			// Replicated like the rest, though in memory: else the death of one server takes the recent danmaku of all rooms
+			// with it, and their reading until it is back.
+			Name: link.RecentStream, Subjects: []string{danmaku}, Storage: jetstream.MemoryStorage,
+			MaxBytes: recentBytes, MaxAge: recentAge, MaxMsgsPerSubject: recentPerRoom,
+			Duplicates: time.Minute, AllowDirect: true, RePublish: said,
+		})
+	}
 	if s.link.Embedded() {
 		streams = append(streams, jetstream.StreamConfig{
 			Name: link.LikeLogStream, Subjects: []string{link.LikeLogSubject}, Storage: jetstream.FileStorage,
@@ -128,6 +134,11 @@ func (s *Store) streamConfigs() []jetstream.StreamConfig {
 	}
 	return streams
 }
+
+// oneLog reports whether what was said is kept where recent danmaku are read from. Beside NATS inside this process a copy of each costs more
+// than all the rest of a danmaku in a small room: it is goroutines that are woken, not what they do. Servers of their own pay for that themselves, and
+// a memory stream of theirs outlives one of them.
+func (c *core) oneLog() bool { return c.link.Embedded() && !c.cfg.Danmaku.Off }
 
 // bucket describes a key-value bucket's stream (NATS ADR-8), which can do here what the call for buckets cannot: begin at
 // a sequence.

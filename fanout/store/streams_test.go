@@ -8,7 +8,7 @@ import (
 	"liveroom/fanout/link"
 )
 
-// Gifts and settings wait for the disk; like counters are the only stream that is written behind.
+// Gifts and settings wait for the disk; like counters and what was said are written behind.
 func TestWhichStreamsWaitForTheDisk(t *testing.T) {
 	dir := t.TempDir()
 	f, _, _ := open(t, alone(t, dir), dir, "n1")
@@ -24,7 +24,7 @@ func TestWhichStreamsWaitForTheDisk(t *testing.T) {
 		link.LikeLogStream: {jetstream.FileStorage, jetstream.DefaultPersistMode},
 		nodesStream:        {jetstream.FileStorage, jetstream.DefaultPersistMode},
 		link.LikesStream:   {jetstream.FileStorage, jetstream.AsyncPersistMode},
-		link.RecentStream:  {jetstream.MemoryStorage, jetstream.DefaultPersistMode},
+		link.EventsStream:  {jetstream.FileStorage, jetstream.AsyncPersistMode},
 	} {
 		s, err := f.link.JS.Stream(testContext(t), name)
 		if err != nil {
