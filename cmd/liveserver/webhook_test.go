@@ -215,3 +215,21 @@ func TestASkippedEventIsCaught(t *testing.T) {
 		}
 	}
 }
+
+// TestWebhooksAreTried: hook-test says what is wrong with a platform that is to take events.
+func TestWebhooksAreTried(t *testing.T) {
+	box := newInbox(t)
+	box.well = true
+	platform := httptest.NewServer(box)
+	defer platform.Close()
+	for secret, want := range map[string]bool{walletSecret: true, "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD": false} {
+		out := &lines{}
+		err := run(t.Context(), []string{"hook-test", "-hooks-secrets", secret, "-webhooks", "[{name: books, url: '" + platform.URL + "'}]"}, out, out, nil)
+		if good := err == nil && strings.Contains(out.String(), "ok     webhook_books: and again, as after a crash"); good != want || strings.Contains(out.String(), "WRONG") == want {
+			t.Errorf("good %v: %v\n%s", want, err, out)
+		}
+	}
+	if len(box.rooms["hook-test"]) != 2 {
+		t.Errorf("taken: %v", box.rooms)
+	}
+}

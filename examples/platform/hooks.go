@@ -11,7 +11,7 @@ import (
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// mostBody bounds what is read of a call: 64 messages, and who has said them.
+// mostBody bounds what is read of a call: 64 messages and who has said them, or 200 events.
 const mostBody = 256 << 10
 
 // hooks answers liveroom: 200 and JSON when it has done what was asked, anything else when it has not; then it is asked again.
@@ -32,6 +32,7 @@ func hooks(w *Wallet, verify *webhooks.Webhook) http.HandlerFunc {
 		var gift Gift
 		var join Join
 		var said Said
+		var batch Batch
 		if err = json.Unmarshal(body, &call); err == nil {
 			switch kind, _, _ := strings.Cut(call.Type, "."); kind {
 			case "gift":
@@ -40,6 +41,8 @@ func hooks(w *Wallet, verify *webhooks.Webhook) http.HandlerFunc {
 				err = json.Unmarshal(call.Data, &join)
 			case "danmaku":
 				err = json.Unmarshal(call.Data, &said)
+			case "events":
+				err = json.Unmarshal(call.Data, &batch)
 			}
 		}
 		if err != nil {
@@ -59,6 +62,8 @@ func hooks(w *Wallet, verify *webhooks.Webhook) http.HandlerFunc {
 			answer, err = w.Admit(r.Context(), join)
 		case "danmaku.check":
 			answer = judge(said)
+		case "events":
+			err = w.Take(r.Context(), batch)
 		default:
 			err = fmt.Errorf("unknown type %q", call.Type)
 		}

@@ -113,7 +113,8 @@ func liveserver(ctx context.Context, o options, platform string) error {
 	}
 	cmd := exec.CommandContext(ctx, o.server, "-addr", ":"+cmp.Or(at.Port(), "80"), "-data-dir", o.dir, "-log-format", "text", "-drain-timeout", "1s",
 		"-gifts-authority", "hook", "-protocol-attributes", "level",
-		"-hooks-gift-url", platform+"/hooks", "-hooks-join-url", platform+"/hooks", "-hooks-danmaku-url", platform+"/hooks")
+		"-hooks-gift-url", platform+"/hooks", "-hooks-join-url", platform+"/hooks", "-hooks-danmaku-url", platform+"/hooks",
+		"-webhooks", "[{name: books, url: '"+platform+"/hooks'}]")
 	cmd.Env = append(os.Environ(), "LIVEROOM_AUTH_SECRET="+o.authSecret, "LIVEROOM_HOOKS_SECRETS="+o.hookSecret)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
@@ -152,16 +153,20 @@ func enter(w *Wallet, o options) http.HandlerFunc {
 
 var homePage = template.Must(template.New("").Parse(`<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="2"><title>Platform</title>
 <h1>Accounts</h1><table>{{range .Accounts}}<tr><td>{{index . 0}}<td>{{index . 1}}{{end}}</table>
-<h1>Earned, as settled by the ledger</h1><table>{{range .Rooms}}<tr><td>{{index . 0}}<td>{{index . 1}}{{end}}</table>`))
+<h1>Earned, as settled by the ledger</h1><table>{{range .Rooms}}<tr><td>{{index . 0}}<td>{{index . 1}}{{end}}</table>
+<h1>What happened, as the webhook told</h1><table>{{range .Events}}<tr><td>{{index . 0}}<td>{{index . 1}}{{end}}</table>`))
 
 // home shows what everybody has.
 func home(w *Wallet) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		accounts, err := w.list(r.Context(), `SELECT user, balance FROM accounts ORDER BY user`)
 		if err == nil {
-			var rooms [][2]string
+			var rooms, events [][2]string
 			if rooms, err = w.list(r.Context(), `SELECT room, earned FROM settled ORDER BY room`); err == nil {
-				err = homePage.Execute(rw, map[string]any{"Accounts": accounts, "Rooms": rooms})
+				events, err = w.list(r.Context(), `SELECT kind, COUNT(*) FROM events GROUP BY kind ORDER BY kind`)
+			}
+			if err == nil {
+				err = homePage.Execute(rw, map[string]any{"Accounts": accounts, "Rooms": rooms, "Events": events})
 			}
 		}
 		if err != nil {

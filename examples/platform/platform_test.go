@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -56,7 +57,7 @@ func TestWithLiveroom(t *testing.T) {
 	if err := w.TopUp(t.Context(), "hook-test", 10); err != nil {
 		t.Fatal(err)
 	}
-	hooked := []string{"-hooks-gift-url", site.URL, "-hooks-join-url", site.URL, "-hooks-danmaku-url", site.URL, "-hooks-danmaku-timeout", "2s", "-protocol-attributes", "level"}
+	hooked := []string{"-hooks-gift-url", site.URL, "-hooks-join-url", site.URL, "-hooks-danmaku-url", site.URL, "-hooks-danmaku-timeout", "2s", "-protocol-attributes", "level", "-webhooks", "[{name: books, url: '" + site.URL + "', kinds: [gift, room]}]"}
 	trial := exec.Command(binary, append([]string{"hook-test", "-pay"}, hooked...)...)
 	trial.Env = []string{"LIVEROOM_HOOKS_SECRETS=" + secret}
 	out, err := trial.CombinedOutput()
@@ -91,6 +92,15 @@ func TestWithLiveroom(t *testing.T) {
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("settled %v: %v, %v", rooms, err, listed)
+		}
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		told, err := w.list(t.Context(), `SELECT kind, COUNT(*) FROM events WHERE room = 'demo' GROUP BY kind ORDER BY kind`)
+		if err == nil && strings.HasPrefix(fmt.Sprint(told), "[[gift 1] [room ") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the webhook told of %v, %v", told, err)
 		}
 	}
 	if left, err := w.Balance(t.Context(), "ann", 0); err != nil || left != 95 {

@@ -19,6 +19,7 @@ CREATE TABLE IF NOT EXISTS accounts (user TEXT PRIMARY KEY, balance INTEGER NOT 
 CREATE TABLE IF NOT EXISTS gifts (
 	key TEXT PRIMARY KEY, attempt INTEGER NOT NULL, state TEXT NOT NULL CHECK (state IN ('reserved', 'confirmed', 'cancelled')),
 	room TEXT NOT NULL, user TEXT NOT NULL, gift TEXT NOT NULL, count INTEGER NOT NULL, amount INTEGER NOT NULL, seq INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE IF NOT EXISTS events (id TEXT PRIMARY KEY, kind TEXT NOT NULL, room TEXT NOT NULL, time INTEGER NOT NULL, event TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS settled (room TEXT PRIMARY KEY, ledger TEXT NOT NULL, seq INTEGER NOT NULL, earned INTEGER NOT NULL);`
 
 // OpenWallet opens the file. Every change is on disk before it is answered (synchronous FULL).

@@ -94,6 +94,10 @@ func TestRecentDanmakuAreReadFromTheLog(t *testing.T) {
 				t.Fatalf("start %d: the %dth is %s, want %s", start, i, event, want)
 			}
 		}
+		all, err := s.Recent.RecentOfAll(testContext(t), 50)
+		if err != nil || len(all) != 50 || string(all[0]) != text(said-50) || string(all[49]) != text(said-1) {
+			t.Errorf("start %d: of all rooms %d, %q, %v", start, len(all), all, err)
+		}
 		stop()
 		l.Shut()
 	}

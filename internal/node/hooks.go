@@ -14,6 +14,7 @@ import (
 	"liveroom/internal/consult"
 	"liveroom/internal/hook"
 	"liveroom/internal/payment"
+	"liveroom/internal/webhook"
 	"liveroom/protocol"
 	"liveroom/room"
 )
@@ -111,11 +112,12 @@ func TestHooks(ctx context.Context, cfg config.Config, sample HookSample, tell f
 	}
 	all, asked := cfg.Hooks, false
 	good = true
-	for _, h := range []struct {
+	type tried struct {
 		name string
 		cfg  config.Hook
 		try  func(*hook.Trial) bool
-	}{
+	}
+	hooks := []tried{
 		{hookGift, all.Gift, func(t *hook.Trial) bool {
 			gift := protocol.CatalogueGift{ID: "sample", Price: 1}
 			if len(cfg.Gifts.Catalogue) > 0 {
@@ -125,7 +127,11 @@ func TestHooks(ctx context.Context, cfg config.Config, sample HookSample, tell f
 		}},
 		{hookJoin, all.Join.Hook, func(t *hook.Trial) bool { return consult.TryJoin(ctx, t, sample.User, cfg.Protocol.Attributes) }},
 		{hookDanmaku, all.Danmaku.Hook, func(t *hook.Trial) bool { return consult.TryDanmaku(ctx, t, sample.User, cfg.Rooms.TextGraphemes) }},
-	} {
+	}
+	for _, w := range cfg.Webhooks {
+		hooks = append(hooks, tried{hookWebhook + w.Name, config.Hook{URL: w.URL, Timeout: deliverWithin}, func(t *hook.Trial) bool { return webhook.Try(ctx, t, w.Name) }})
+	}
+	for _, h := range hooks {
 		if h.cfg.URL == "" {
 			continue
 		}
@@ -139,7 +145,7 @@ func TestHooks(ctx context.Context, cfg config.Config, sample HookSample, tell f
 		done()
 	}
 	if !asked {
-		return false, config.Fault{Path: "hooks.gift.url", Allowed: "a URL to be tried, here, at hooks.join.url or at hooks.danmaku.url", Received: "nothing"}
+		return false, config.Fault{Path: "hooks.gift.url", Allowed: "a URL to be tried, here, at hooks.join.url, at hooks.danmaku.url or in webhooks", Received: "nothing"}
 	}
 	return good, nil
 }

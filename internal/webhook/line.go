@@ -242,7 +242,7 @@ func (c *Courier) putAside(ctx context.Context, entries []journal.Entry, refused
 }
 
 // call brings entries to a platform.
-func call(ctx context.Context, to Platform, name string, entries []journal.Entry, again bool, receipt *Receipt) error {
+func call(ctx context.Context, to hook.Asker, name string, entries []journal.Entry, again bool, receipt *Receipt) error {
 	id := fmt.Sprintf("%s_%s_%d", name, entries[0].ID, len(entries))
 	return to.Call(ctx, hook.Call{ID: id, Type: EventsType, Data: Batch{name, again, entries}, Repeat: true}, receipt)
 }
