@@ -44,6 +44,8 @@
 //	lr.room.==<node>.*        a node's messages to itself over the roads of rooms, see package link
 //	lr.rules                  sets of limits (stream liveroom_rules); lr.rulesnews tells that there is a new one
 //	lr.audit.<room>           what moderators did (stream liveroom_audit)
+//	lr.catalogue              catalogues of gifts (stream liveroom_catalogue); lr.cataloguenews tells that there is a new one
+//	lr.erasure.<what>         what is to be forgotten (stream liveroom_erasures); lr.erasurenews.<what> tells of it
 //	lr.held.<room>.<mid>      what is held, and for a while how it was decided (stream liveroom_held)
 //	lr.said.<room>            danmaku, re-published by liveroom_recent or taken from the rooms' subjects, and what rooms note, for who reads on (stream liveroom_events, with lr.room.*.likes)
 //	lr.node.<node>.presence   who a node is and its rooms, every two seconds

@@ -19,6 +19,7 @@ const (
 	EvRoom     Event = "room"
 	EvDeleted  Event = "deleted"
 	EvRestored Event = "restored"
+	EvErased   Event = "erased"
 	EvMuted    Event = "muted"
 	EvRole     Event = "role"
 	EvAnnounce Event = "announce"
@@ -32,7 +33,7 @@ const (
 
 // Events lists every event; those of messages are called after their kinds.
 func Events() []Event {
-	events := []Event{EvWelcome, EvAck, EvOnline, EvRoom, EvDeleted, EvRestored, EvMuted, EvRole, EvAnnounce, EvMissed, EvCustom, EvGifts, EvHeld, EvError, EvPong}
+	events := []Event{EvWelcome, EvAck, EvOnline, EvRoom, EvDeleted, EvRestored, EvErased, EvMuted, EvRole, EvAnnounce, EvMissed, EvCustom, EvGifts, EvHeld, EvError, EvPong}
 	for _, k := range kinds {
 		if k.shape != nil {
 			events = append(events, Event(k.Name))
@@ -202,6 +203,15 @@ func AppendRestored(dst, message []byte) []byte {
 func AppendRole(dst []byte, role Role) []byte {
 	dst = append(dst, `{"ev":"role","role":`...)
 	dst = appendString(dst, string(role))
+	return append(dst, '}')
+}
+
+// AppendErased appends the removal of all that a user said from one instant to another, in Unix ms.
+func AppendErased(dst []byte, user string, from, until int64) []byte {
+	dst = append(dst, `{"ev":"erased",`...)
+	dst = appendUser(dst, User{ID: user})
+	dst = strconv.AppendInt(append(dst, `,"from":`...), from, 10)
+	dst = strconv.AppendInt(append(dst, `,"until":`...), until, 10)
 	return append(dst, '}')
 }
 

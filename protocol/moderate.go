@@ -11,7 +11,7 @@ import (
 // OnUser reports whether an action is on somebody, and held to their rank.
 func (a Action) OnUser() bool {
 	switch a {
-	case ActionMute, ActionUnmute, ActionBan, ActionUnban, ActionKick, ActionAppoint, ActionDismiss, ActionAllow, ActionDisallow:
+	case ActionMute, ActionUnmute, ActionBan, ActionUnban, ActionKick, ActionAppoint, ActionDismiss, ActionAllow, ActionDisallow, ActionCleanup:
 		return true
 	}
 	return false

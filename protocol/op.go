@@ -35,13 +35,20 @@ const (
 	ActionUndo     Action = "undo"
 	ActionRelease  Action = "release"
 	ActionDrop     Action = "drop"
+	ActionCleanup  Action = "cleanup"
 )
 
 // Actions lists every action, in the order of the documentation.
 func Actions() []Action {
 	return []Action{ActionMute, ActionUnmute, ActionBan, ActionUnban, ActionKick, ActionDelete, ActionAppoint, ActionDismiss, ActionAllow, ActionDisallow, ActionSettings, ActionSlowMode,
-		ActionPin, ActionUnpin, ActionAnnounce, ActionClose, ActionOpen, ActionUndo, ActionRelease, ActionDrop}
+		ActionPin, ActionUnpin, ActionAnnounce, ActionClose, ActionOpen, ActionUndo, ActionRelease, ActionDrop, ActionCleanup}
 }
+
+// ActionErase is in the audit of [UsersAudit]: all that a user has said was erased. It is no action of the operation moderate.
+const ActionErase Action = "erase"
+
+// UsersAudit stands for all rooms in the audit. It is no room's id.
+const UsersAudit = "users/erased"
 
 // Role is what a token says its bearer is.
 type Role string

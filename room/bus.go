@@ -66,6 +66,7 @@ type Bus interface {
 	HeldStore
 	ShowBook
 	Auditor
+	Eraser
 	Noter
 }
 
@@ -161,6 +162,12 @@ type Auditor interface {
 	Audit(ctx context.Context, room string, entry []byte) (seq uint64, err error)
 	// Audited returns the room's entry with a number; nil when there is none, or no more.
 	Audited(ctx context.Context, room string, seq uint64) ([]byte, error)
+}
+
+// Eraser is the part of the bus that forgets.
+type Eraser interface {
+	// Erase stores what is to be forgotten, for all nodes to hear of, and returns once it is.
+	Erase(ctx context.Context, e Erasure) error
 }
 
 // Noter is the part of the bus for what is kept for back ends that read on and shown to no viewer.

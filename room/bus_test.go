@@ -23,6 +23,7 @@ type memoryBus struct {
 	ledger   []ledgerEntry
 	audit    []string
 	notes    []string
+	erasures []Erasure
 	ids      map[string]uint64
 	held     map[string]revised // by room and mid
 	heard    []func(room string, seq uint64, value []byte)
@@ -278,6 +279,17 @@ func (b *memoryBus) LedgerID() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.ledgerID
+}
+
+// Erase implements [Eraser].
+func (b *memoryBus) Erase(_ context.Context, e Erasure) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return errDown
+	}
+	b.erasures = append(b.erasures, e)
+	return nil
 }
 
 func (b *memoryBus) Recent(_ context.Context, room string, limit int) ([][]byte, error) {

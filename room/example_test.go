@@ -39,6 +39,8 @@ func (l *loop) GiftsEnd(context.Context, string) (uint64, error) { return 7, nil
 
 func (l *loop) Note(string, []byte) error { return nil }
 
+func (l *loop) Erase(context.Context, room.Erasure) error { return nil }
+
 func (l *loop) LedgerID() string { return "" }
 
 func (l *loop) Recent(context.Context, string, int) ([][]byte, error) { return nil, nil }

@@ -40,6 +40,7 @@ type Hub struct {
 	words atomic.Pointer[filter.Set] // the platform's list
 
 	types  []string     // of custom events; fixed
+	erased erased       // what users said that is to be forgotten
 	heard  heard        // custom events that are for all rooms
 	toCast chan *custom // of them those that wait for their turn
 

@@ -17,6 +17,7 @@ type Metrics struct {
 	messages     [protocol.NumClasses]prometheus.Counter
 	repeats      prometheus.Counter
 	unnoted      prometheus.Counter
+	unerased     prometheus.Counter
 	held         [heldOutcomes]prometheus.Counter
 	waiting      prometheus.Gauge
 	filtered     map[protocol.FilterAction]prometheus.Counter
@@ -71,6 +72,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		repeats: f.NewCounter(prometheus.CounterOpts{Name: "liveroom_first_answers_total",
 			Help: "Requests answered from the memory of first answers."}),
 	}
+	m.unerased = f.NewCounter(prometheus.CounterOpts{Name: "liveroom_unerased_total",
+		Help: "Deleted messages that stay in the logs, since it could not be stored that they are to go."})
 	m.unnoted = f.NewCounter(prometheus.CounterOpts{Name: "liveroom_events_unkept_total",
 		Help: "Events that could not be handed to the log that back ends read."})
 	messages := f.NewCounterVec(prometheus.CounterOpts{Name: "liveroom_messages_total",

@@ -35,6 +35,8 @@ func (r *Room) moderate(ctx context.Context, by *Speaker, req *protocol.Request)
 		if text, err = protocol.CleanText(req.Text, r.hub.cfg.MaxText); err == nil {
 			err = r.command(command{Announce: text})
 		}
+	case protocol.ActionCleanup:
+		err = r.cleanup(ctx, req.User)
 	case protocol.ActionRelease, protocol.ActionDrop:
 		err = r.judge(ctx, by.who, req, &e)
 	case protocol.ActionUndo:
@@ -45,6 +47,9 @@ func (r *Room) moderate(ctx context.Context, by *Speaker, req *protocol.Request)
 	if err != nil {
 		r.hub.cfg.Metrics.refuseAct(err)
 		return protocol.Refuse(req.ID, err)
+	}
+	if is := e.Is; is != nil && (req.Action == protocol.ActionDelete || e.Undid == protocol.ActionDelete) {
+		r.eraseDeleted(ctx, e.MID, is.Deleted)
 	}
 	r.hub.cfg.Metrics.messages[protocol.ClassControl].Inc()
 	r.hub.cfg.Log.Info("moderated", "room", r.id, "action", string(req.Action), "by", by.who.User, "user", req.User)

@@ -3,6 +3,7 @@ package room
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"liveroom/internal/lock"
@@ -97,7 +98,10 @@ func (r *Room) open(ctx context.Context, create func() *protocol.Error) *protoco
 	r.countElsewhere(r.hub.elsewhere(r.id))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.audience.Restore(recent, opened, since, r.policy.Load().hides, o.Likes, o.LastGift)
+	policy := r.policy.Load()
+	gone := func(event []byte) bool { return policy.hides(protocol.EventMID(event)) }
+	recent = slices.DeleteFunc(recent, func(event []byte) bool { return r.hub.erased.has(r.id, event) })
+	r.audience.Restore(recent, opened, since, gone, o.Likes, o.LastGift)
 	return nil
 }
 

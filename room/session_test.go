@@ -14,6 +14,8 @@ type event struct {
 	ID        string
 	Code      int
 	Reason    string
+	From      int64
+	Until     int64
 	Version   uint64 `json:"gifts_version"`
 	Gifts     []protocol.CatalogueGift
 	Scope     string

@@ -14,6 +14,7 @@ import (
 // What a node follows because others decide it; a closed set, see [Link.Follows].
 const (
 	FollowCatalogue   = "catalogue"   // of gifts
+	FollowErasures    = "erasures"    // what is to be forgotten
 	FollowHeld        = "held"        // messages that wait for staff
 	FollowPresence    = "presence"    // who is there
 	FollowRevocations = "revocations" // what is revoked
@@ -25,7 +26,7 @@ const (
 
 // Followed lists them.
 func Followed() []string {
-	return []string{FollowCatalogue, FollowHeld, FollowPresence, FollowRevocations, FollowRooms, FollowRules, FollowSecrets, FollowSettings}
+	return []string{FollowCatalogue, FollowErasures, FollowHeld, FollowPresence, FollowRevocations, FollowRooms, FollowRules, FollowSecrets, FollowSettings}
 }
 
 var errNotHeard = errors.New("fanout: not heard of since the connection was made or for too long")

@@ -67,6 +67,7 @@ const (
 	RoadSaid
 	RoadConsumer
 	RoadHeld
+	RoadErasure
 	RoadLetter
 	RoadRooms
 )
@@ -109,17 +110,18 @@ func newRoads(l *Link) *roads {
 		RoadShow:      stored(ShowPrefix),
 		RoadSaid:      stored(SaidPrefix),
 		RoadConsumer:  stored(ConsumerPrefix),
+		RoadErasure:   stored(ErasurePrefix),
 		RoadHeld:      {op: opPublish, class: HeldPrefix + "*.*", try: HeldPrefix + own + ".try", proof: byAnswer},
 		RoadLetter:    {op: opPublish, class: LetterPrefix + "*.*", try: LetterPrefix + own + ".try", proof: byAnswer},
 		RoadRooms:     hears(roomPrefix+"*.>", roomPrefix+own+".>"),
 	}}
 	a.all = append(a.all, live(KindLikes), live(KindSeen), stored(LikesPrefix), stored(BucketPrefix(NodesBucket)), stored(BucketPrefix(ClusterBucket)),
 		comes(PresenceSubject, nodePrefix+own+".presence"), comes(nodePrefix+">", NodeSubject(node, "probe.try")), comes(NodesSubject("*"), NodesSubject("try==")),
-		hears("_INBOX.>", nats.NewInbox()), hears(NodesSubject("*"), NodesSubject("try==")), hears(RulesNewsSubject, RulesNewsSubject), hears(CatalogueNewsSubject, CatalogueNewsSubject),
+		hears("_INBOX.>", nats.NewInbox()), hears(NodesSubject("*"), NodesSubject("try==")), hears(RulesNewsSubject, RulesNewsSubject), hears(CatalogueNewsSubject, CatalogueNewsSubject), hears(ErasureNewsPrefix+"*", ErasureNewsPrefix+own),
 		hears(RevokedNewsPrefix+"*", RevokedNewsPrefix+own), hears(PresenceSubject, nodePrefix+own+".presence"),
 		hears(NodeSubject(node, "*"), NodeSubject(node, "try")),
 	)
-	for _, call := range []string{"STREAM.INFO", "STREAM.CREATE", "STREAM.UPDATE", "STREAM.MSG.GET", "DIRECT.GET"} {
+	for _, call := range []string{"STREAM.INFO", "STREAM.CREATE", "STREAM.UPDATE", "STREAM.MSG.GET", "STREAM.MSG.DELETE", "DIRECT.GET"} {
 		a.all = append(a.all, &road{op: opPublish, class: "$JS.API." + call + ".>", try: "$JS.API." + call + "." + GiftStream, proof: byAPI})
 	}
 	heard := []Kind{KindGift, KindSettings, KindLikes, KindSeen, KindHeld}

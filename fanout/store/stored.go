@@ -256,6 +256,7 @@ type Store struct {
 	Journal   *Journal
 	Readers   *Readers
 	Held      *Held
+	Erasures  *Erasures
 	Letters   *Letters
 
 	replicas   atomic.Int64         // of the streams, 0 before they are open
@@ -275,7 +276,7 @@ func Open(ctx context.Context, l *link.Link, cfg Config) (s *Store, err error) {
 		core: c, Gifts: gifts, Payments: &Payments{gifts}, Likes: &LikeTotals{core: c, book: newLikeBook()}, Settings: &RoomSettings{core: c},
 		Rules: &Editions{core: c, of: c.here.limits()}, Catalogue: &Editions{core: c, of: c.here.gifts()},
 		Revoked: &Revocations{core: c, at: map[string]time.Time{}}, Secrets: &Secrets{core: c, known: map[string]string{}},
-		Audit: &AuditLog{c}, Shows: &Shows{c}, Recent: &RecentLog{c}, Journal: &Journal{c}, Readers: &Readers{c}, Held: &Held{c}, Letters: &Letters{c}, made: map[string]time.Time{},
+		Audit: &AuditLog{c}, Shows: &Shows{c}, Recent: &RecentLog{c}, Journal: &Journal{c}, Readers: &Readers{c}, Held: &Held{c}, Erasures: &Erasures{c}, Letters: &Letters{c}, made: map[string]time.Time{},
 	}
 	var known bool
 	if c.marks, known, err = openMarks(cfg.DataDir, c.log); err != nil {

@@ -56,7 +56,7 @@ const (
 
 // DiskMost is what the streams on disk may hold, with a ledger and with danmaku of these bytes.
 func DiskMost(giftBytes, danmakuBytes int64) int64 {
-	return giftBytes + danmakuBytes + likesBytes + likeLogBytes + settingsBytes + nodesBytes + clusterBytes + 2*editionsBytes + auditBytes + showsBytes + revokedBytes + intentBytes + readerBytes + heldBytes + letterBytes
+	return giftBytes + danmakuBytes + likesBytes + likeLogBytes + settingsBytes + nodesBytes + clusterBytes + 2*editionsBytes + auditBytes + showsBytes + revokedBytes + intentBytes + readerBytes + heldBytes + erasuresBytes + letterBytes
 }
 
 // MemoryMost is of those in memory.
@@ -110,7 +110,7 @@ func (s *Store) streamConfigs() []jetstream.StreamConfig {
 			AllowMsgCounter: true, MaxMsgsPerSubject: 1, MaxBytes: likesBytes, MaxAge: likesAge, Duplicates: likeWindow,
 			AllowDirect: true, PersistMode: behind,
 		},
-		intents(), shows(), readers(nodes.FirstSeq), withheld(), letters(), settings, nodes, bucket(link.ClusterBucket, 0, clusterBytes), revoked,
+		intents(), shows(), readers(nodes.FirstSeq), withheld(), erasures(), letters(), settings, nodes, bucket(link.ClusterBucket, 0, clusterBytes), revoked,
 		{
 			Name: link.AuditStream, Subjects: []string{link.AuditPrefix + "*"}, Storage: jetstream.FileStorage,
 			MaxMsgsPerSubject: auditPerRoom, MaxBytes: auditBytes, MaxAge: auditAge, AllowDirect: true, DenyDelete: true,

@@ -52,6 +52,7 @@ func (b *revokeBody) name(tokens Tokens) (name, kind string, err *protocol.Error
 func (a *API) revokeCalls() []route {
 	return []route{
 		{http.MethodPost, "/sessions/revoke", administers, a.revoke},
+		{http.MethodDelete, "/users/{user}", administers, a.eraseUser},
 	}
 }
 
@@ -73,4 +74,20 @@ func (a *API) revoke(w http.ResponseWriter, r *http.Request, c call) (any, error
 		Revoked string `json:"revoked"`
 		Time    int64  `json:"time"`
 	}{kind, now.UnixMilli()}, nil
+}
+
+// eraseUser has all nodes and logs forget what a user has said.
+func (a *API) eraseUser(_ http.ResponseWriter, r *http.Request, c call) (any, error) {
+	user := r.PathValue("user")
+	if err := protocol.CheckUser("user", user); err != nil {
+		return nil, err
+	}
+	until, err := a.cfg.Hub.EraseUser(r.Context(), c.identity(), user)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		User  string `json:"user"`
+		Until int64  `json:"until"`
+	}{user, until}, nil
 }

@@ -80,6 +80,7 @@ type State struct {
 	Name        string    // tells it from any log that was there before
 	First, Last uint64    // Last is First-1 of an empty one
 	Time        time.Time // of the last one
+	Erased      bool      // something was erased from its middle
 	Asked       time.Time // by the clock of who answered
 }
 
@@ -117,6 +118,7 @@ func (e Entry) Cursor() Cursor { return e.at }
 const (
 	whyAged    = "aged_out" // older or more than is kept
 	whyAnother = "another"  // the log is not the one that was read before
+	whyErased  = "erased"   // somebody had it erased, or it was lost: told to readers of one room
 	whyLost    = "lost"     // a crash took its end, or more came than could be written
 )
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,6 +23,7 @@ type shelf struct {
 	before map[string]uint64
 	now    time.Time
 	once   func() // called by the next State
+	erased bool
 }
 
 func newShelf() *shelf {
@@ -39,7 +41,7 @@ func (s *shelf) State(_ context.Context, l Log) (State, error) {
 		s.once = nil
 		defer f()
 	}
-	st := State{Name: s.name[l], First: s.first[l], Last: s.last[l], Asked: s.now}
+	st := State{Name: s.name[l], First: s.first[l], Last: s.last[l], Asked: s.now, Erased: s.erased && l == Said}
 	if n := len(s.logs[l]); n > 0 {
 		st.Time = s.logs[l][n-1].Time
 	}
@@ -239,6 +241,33 @@ func TestGaps(t *testing.T) {
 		if again, _ := all(t, s, next, Filter{}); len(again) > 0 {
 			t.Errorf("%s: told again: %q", c.name, again)
 		}
+	}
+}
+
+// TestWhatWasErasedIsNotLost: a reader of all rooms misses nothing that was not erased, also where his own place was; one of a room is told
+// that it may have been.
+func TestWhatWasErasedIsNotLost(t *testing.T) {
+	s := newShelf()
+	s.put(Said, "a", false)
+	s.put(Said, "a", false)
+	_, at := all(t, s, Cursor{}, Filter{})
+	_, ofRoom := all(t, s, Cursor{}, Filter{Rooms: []string{"a"}})
+	for range 5 {
+		s.put(Said, "a", false)
+	}
+	s.logs[Said] = slices.Delete(s.logs[Said], 1, 4) // the place where both are, and two more
+	s.erased = true
+	got, next := all(t, s, at, Filter{})
+	if len(got) != 3 || strings.Contains(got[0], "why") {
+		t.Errorf("of all rooms: %q", got)
+	}
+	if got, _ := all(t, s, ofRoom, Filter{Rooms: []string{"a"}}); len(got) != 4 || !strings.Contains(got[0], `"why":"erased"`) {
+		t.Errorf("of one room: %q", got)
+	}
+	s.put(Said, "a", true)
+	s.put(Said, "a", false)
+	if got, _ := all(t, s, next, Filter{}); len(got) != 2 || !strings.Contains(got[0], `"why":"lost","missed":1`) {
+		t.Errorf("what is lost is not told: %q", got)
 	}
 }
 

@@ -58,7 +58,9 @@ func (r *reading) compare(ctx context.Context) error {
 	switch {
 	case err != nil || len(got) == 0 || got[0].Seq == r.at.seq && got[0].Time.UnixNano() == r.at.at:
 		return err
-	case got[0].Seq != r.at.seq: // what would tell has aged out
+	case got[0].Seq != r.at.seq && r.state.Erased && got[0].Time.UnixNano() >= r.at.at: // what would tell was erased
+		return nil
+	case got[0].Seq != r.at.seq && !r.state.Erased: // what would tell has aged out
 		r.miss(whyAged, 0, r.at.seq)
 		return nil
 	}
@@ -113,8 +115,9 @@ func (r *reading) hole(next Record) uint64 {
 		return next.Seq - r.at.seq - 1
 	case next.Number == 0 || r.at.number == 0 || next.Number <= r.at.number:
 		return 0 // it does not copy, or another original than before
-	case r.room == "":
-		return next.Number - r.at.number - 1
+	case r.room == "": // what was erased has left its place empty; it counts for lost only in the original
+		missing, erased := next.Number-r.at.number-1, next.Seq-r.at.seq-1
+		return missing - min(missing, erased)
 	case next.Before > r.at.number:
 		return 1 // at least
 	}
@@ -128,6 +131,8 @@ func (r *reading) take() (record Record, missing *gap) {
 		why := whyLost
 		if r.log == Acts {
 			why = whyAged
+		} else if r.room != "" && r.state.Erased {
+			why = whyErased
 		}
 		r.gap = &gap{Why: why, Missed: n, Since: r.at.since()}
 		r.at = position{log: r.state.Name, seq: record.Seq - 1, number: max(record.Number, 1) - 1}

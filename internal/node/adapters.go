@@ -27,13 +27,14 @@ type bus struct {
 	*store.RecentLog
 	*store.Journal
 	*store.Held
+	erasures *store.Erasures
 	*store.Shows
 }
 
 var _ room.Bus = bus{}
 
 func newBus(f *fanout.Fabric) bus {
-	return bus{f.Feeds, f.Store.Gifts, f.Store.Likes, f.Store.Settings, f.Store.Audit, f.Store.Recent, f.Store.Journal, f.Store.Held, f.Store.Shows}
+	return bus{f.Feeds, f.Store.Gifts, f.Store.Likes, f.Store.Settings, f.Store.Audit, f.Store.Recent, f.Store.Journal, f.Store.Held, f.Store.Erasures, f.Store.Shows}
 }
 
 // Subscribe implements [room.Publisher].
@@ -43,6 +44,11 @@ func (b bus) Subscribe(ctx context.Context, id string, to room.Feed) (o room.Ope
 		return o, nil, err
 	}
 	return room.Opening(sub.Opening()), sub.Close, nil
+}
+
+// Erase implements [room.Eraser].
+func (b bus) Erase(ctx context.Context, e room.Erasure) error {
+	return busError(b.erasures.Erase(ctx, store.Erasure(e)))
 }
 
 // Publish implements [room.Publisher].

@@ -87,7 +87,7 @@ func (s logs) State(ctx context.Context, l journal.Log) (journal.State, error) {
 		return journal.State{}, err
 	}
 	is := info.State
-	return journal.State{Name: name, First: is.FirstSeq, Last: is.LastSeq, Time: is.LastTime, Asked: info.TimeStamp}, nil
+	return journal.State{Name: name, First: is.FirstSeq, Last: is.LastSeq, Time: is.LastTime, Erased: is.NumDeleted > 0, Asked: info.TimeStamp}, nil
 }
 
 // Records implements [journal.Store].
@@ -121,8 +121,11 @@ func roomOf(subject, prefix string) (room string, ok bool) {
 
 func tellAct(r *journal.Record, k link.Record) {
 	room, ok := roomOf(k.Subject, link.AuditPrefix)
-	if !ok {
+	if !ok && room != protocol.UsersAudit {
 		return
+	}
+	if !ok {
+		room = ""
 	}
 	r.Kind, r.Room, r.Event = journal.Moderation, room, k.Data
 	var act struct {

@@ -215,6 +215,9 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, rules *limit.Rul
 	if err := n.openCatalogue(ctx, reg); err != nil {
 		return err
 	}
+	if err := n.openEraser(ctx, reg); err != nil {
+		return err
+	}
 	n.fabric.Presence.Announce(n.audiences)
 	n.fabric.Presence.Sample(samples{n.hub})
 	return n.fabric.Questions.Answer(verbCast, n.hear)

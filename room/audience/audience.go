@@ -133,7 +133,7 @@ func (a *Audience[V]) Where(match func(V) bool) []V {
 
 // Restore puts what was there before the room opened in front of what came in since. Recent danmaku count as come when the
 // room opened; nothing is known of what was said before floor. Of those that deleted reports nothing is shown.
-func (a *Audience[V]) Restore(recent [][]byte, opened, floor limit.Instant, deleted func(mid string) bool, likes int64, lastGift uint64) {
+func (a *Audience[V]) Restore(recent [][]byte, opened, floor limit.Instant, deleted func(event []byte) bool, likes int64, lastGift uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.recallLocked(recent, opened, floor, deleted)

@@ -146,8 +146,22 @@ func (h *history) removed(mid string) *spoken {
 	return nil
 }
 
+// removeOf is remove of all that a user said within a time, for good.
+func (h *history) removeOf(user string, from, until int64) {
+	for i := range h.size {
+		s := h.at(i)
+		event := s.event
+		if event == nil {
+			event = s.kept
+		}
+		if by, ok := protocol.EventUser(event); ok && by.ID == user && s.ts >= from && s.ts <= until {
+			s.event, s.kept, s.mid = nil, nil, protocol.EventMID(event)
+		}
+	}
+}
+
 // recallLocked is [Audience.Restore] for the history.
-func (a *Audience[V]) recallLocked(recent [][]byte, opened, floor limit.Instant, deleted func(mid string) bool) {
+func (a *Audience[V]) recallLocked(recent [][]byte, opened, floor limit.Instant, deleted func(event []byte) bool) {
 	since := a.history
 	if len(recent) >= since.most {
 		floor = opened
@@ -159,7 +173,7 @@ func (a *Audience[V]) recallLocked(recent [][]byte, opened, floor limit.Instant,
 		if since.find(mid) != nil {
 			continue
 		}
-		if deleted(mid) {
+		if deleted(event) {
 			s.event, s.mid, s.kept = nil, mid, event
 		} else {
 			a.authors.note(event)
@@ -192,6 +206,25 @@ func (a *Audience[V]) Said(user string, most int) (events [][]byte) {
 		}
 	}
 	return events
+}
+
+// ForgetOf takes what a user said within a time, in Unix ms, out of what newcomers are shown.
+func (a *Audience[V]) ForgetOf(user string, from, until int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.history.removeOf(user, from, until)
+}
+
+// When returns the instant of a recent danmaku, deleted or not, in Unix ms; 0 when it is none.
+func (a *Audience[V]) When(mid string) int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i := range a.history.size {
+		if s := a.history.at(i); s.is(mid) {
+			return s.ts
+		}
+	}
+	return 0
 }
 
 // Forget takes a danmaku out of what newcomers are shown.

@@ -13,7 +13,7 @@ export const OPS = ["hello", "refresh", "ping", "moderate"].concat(KINDS);
 
 /** What a server may send besides. */
 export const EVENTS = [
-  "welcome", "ack", "online", "room", "deleted", "restored", "muted", "role", "announce", "missed", "custom", "gifts", "held", "error", "pong",
+  "welcome", "ack", "online", "room", "deleted", "restored", "erased", "muted", "role", "announce", "missed", "custom", "gifts", "held", "error", "pong",
 ].concat(KINDS);
 
 export const MODES = ["scroll", "top", "bottom"];
@@ -22,7 +22,7 @@ export const ROLES = ["viewer", "host", "moderator", "service", "admin"];
 
 export const ACTIONS = [
   "mute", "unmute", "ban", "unban", "kick", "delete", "appoint", "dismiss", "allow", "disallow", "settings",
-  "slow_mode", "pin", "unpin", "announce", "close", "open", "undo", "release", "drop",
+  "slow_mode", "pin", "unpin", "announce", "close", "open", "undo", "release", "drop", "cleanup",
 ];
 
 /** The reasons of acks, errors and HTTP answers, by their code; 200 has none. */

@@ -151,6 +151,7 @@ class Desk {
       if (event.ev === "deleted") this.#messages.remove(event.mid);
       if (event.ev === "restored") this.#messages.restore(event.message);
       this.#review.event(event);
+      if (event.ev === "erased") this.#messages.erase(event);
       if (event.ev === "gifts") this.#gifts = event.gifts;
       if (event.ev === "gift") {
         const gift = this.#gifts.find((g) => g.id === event.gift) ?? { id: event.gift, name: event.gift };

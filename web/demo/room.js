@@ -117,6 +117,9 @@ class RoomPage {
     restored: ({ message }) => this.#messages.restore(message),
     held: ({ mid, state }) => state === "dropped" && this.#messages.decide(mid, "dropped"),
     role: ({ role }) => this.#ranked(role),
+    erased: (event) => {
+      for (const mid of this.#messages.erase(event)) this.#danmaku.remove(mid);
+    },
     muted: ({ seconds }) => this.#muted(seconds),
     announce: ({ text }) => this.#messages.note({ kind: "announce", text }),
     gifts: (event) => this.#tray.take(event),

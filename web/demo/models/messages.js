@@ -107,6 +107,13 @@ export class Messages {
     this.#changed.add(entry);
   }
 
+  /** Takes the words out of all that somebody said within a time, and returns the ids of those messages. */
+  erase({ user, from, until }) {
+    const theirs = this.#entries.filter((e) => e.mid && e.kind === "chat" && !e.deleted && e.user?.id === user.id && e.ts >= from && e.ts <= until).map((e) => e.mid);
+    for (const mid of theirs) this.remove(mid);
+    return theirs;
+  }
+
   /** Takes a failed message out of the list, for it to be sent anew. */
   discard(key) {
     const at = this.#entries.findIndex((e) => e.key === key);
