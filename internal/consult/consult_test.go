@@ -27,6 +27,7 @@ const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 // asked is a platform, what it was asked last, and what is told of its answers.
 type asked struct {
 	cfg  Config
+	url  string
 	body string
 	log  bytes.Buffer
 }
@@ -48,6 +49,7 @@ func ask(t *testing.T, policy Policy, answer string, own ...http.HandlerFunc) *a
 		io.WriteString(w, answer)
 	}))
 	t.Cleanup(server.Close)
+	a.url = server.URL
 	key, err := hook.ParseSecret(secret)
 	if err != nil {
 		t.Fatal(err)
@@ -311,4 +313,31 @@ func signed(t *testing.T, url, secret string, off time.Duration) *hook.Endpoint 
 	}
 	t.Cleanup(e.Close)
 	return e
+}
+
+// TestAStormOfJoins: beyond what may be under way and wait, a join is not asked about and goes by the policy, at once.
+func TestAStormOfJoins(t *testing.T) {
+	came, release := make(chan struct{}), make(chan struct{})
+	a := ask(t, Refuse, "", func(w http.ResponseWriter, _ *http.Request) {
+		came <- struct{}{}
+		<-release
+		io.WriteString(w, `{"allow":true}`)
+	})
+	slow := signed(t, a.url, secret, 0) // one at a time, and none waits
+	joins := NewJoins(Config{Hook: "h", Platform: slow, OnTimeout: Refuse, Log: slog.New(slog.DiscardHandler)}, nil)
+	first := make(chan *protocol.Error)
+	go func() {
+		_, err := joins.MayJoin(t.Context(), "demo", &room.Identity{User: "ann"})
+		first <- err
+	}()
+	<-came
+	for range 100 {
+		if _, err := joins.MayJoin(t.Context(), "demo", &room.Identity{User: "bob"}); err == nil || err.Reason != protocol.ReasonUnavailable || err.RetryAfter < laterRetry {
+			t.Fatal(err)
+		}
+	}
+	close(release)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
 }
