@@ -31,6 +31,11 @@ func followingAll(t *testing.T, cfg Config) (*Fabric, <-chan string) {
 		return err == nil
 	})
 	t.Cleanup(stop)
+	eventually(t, "what is held is read", func() bool {
+		stop, err = f.Store.Held.FollowHeld(testContext(t), func(store.HeldRecord, bool) {})
+		return err == nil
+	})
+	t.Cleanup(stop)
 	for _, kept := range []*store.Editions{f.Store.Rules, f.Store.Catalogue} {
 		if stop, err = kept.Follow(func(store.Edition) {}); err != nil {
 			t.Fatal(err)
