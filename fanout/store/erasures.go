@@ -110,7 +110,11 @@ func (x *Erasures) TakeOut(ctx context.Context, all []Erasure) (n int, err error
 	if room != "" {
 		said, recent, held = link.SaidPrefix+protocol.Token(room), link.RoomSubject(room, protocol.ClassDanmaku.String()), link.HeldPrefix+protocol.Token(room)+".*"
 	}
-	for _, log := range [][2]string{{link.RecentStream, recent}, {link.EventsStream, said}, {link.HeldStream, held}} {
+	logs := [][2]string{{link.EventsStream, said}, {link.HeldStream, held}}
+	if !x.oneLog() {
+		logs = append(logs, [2]string{link.RecentStream, recent})
+	}
+	for _, log := range logs {
 		got, err := x.takeOut(ctx, log[0], log[1], start, all)
 		if n += got; err != nil {
 			return n, fmt.Errorf("erase from %s: %w", log[0], err)
