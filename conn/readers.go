@@ -23,17 +23,21 @@ type readers struct {
 	away int             // sessions that wait for something else than their peer, at most; fixed
 	live sync.WaitGroup
 
+	aides chan func()  // to a goroutine that waits for work, see [Session.Aside]
+	idle  atomic.Int32 // of those
+
 	mu lock.Mutex[lock.Readers]
 	// guarded by mu
 	working int
 	resting int
 	waiting int // see Session.Await
+	beside  int // of those, see Session.Aside
 	stopped bool
 	free    sync.Cond // fewer work, or the end has come
 }
 
 func newReaders(most, away int, done <-chan struct{}) *readers {
-	r := &readers{next: make(chan *Session), done: done, most: most, away: away, rest: 8 * runtime.GOMAXPROCS(0)}
+	r := &readers{next: make(chan *Session), aides: make(chan func()), done: done, most: most, away: away, rest: 8 * runtime.GOMAXPROCS(0)}
 	r.free.L = &r.mu
 	return r
 }
@@ -127,8 +131,12 @@ func (s *Session) Await(f func()) bool {
 	return true
 }
 
-// asidesMost is how much a session may have waiting beside its reading.
-const asidesMost = 64
+// How much may wait beside the reading, of a session and of all. Of more, each session has one at a time, in [Session.Await]: as many
+// goroutines as a flood brings would leave a node that is short of processor time none for what they wait for.
+const (
+	asidesMost = 64
+	asidesAll  = 1024
+)
 
 // asides are what a session waits for beside its reading.
 type asides struct {
@@ -137,8 +145,8 @@ type asides struct {
 }
 
 // Aside runs f, which waits for something else than the peer, on a goroutine of its own while the session's input is read on. It is for
-// [Seat.Receive] alone; the seat is left when all have returned. False: sixty-four of this session wait already, or
-// [Config.MaxWaiting] of all, and f did not run.
+// [Seat.Receive] alone; the seat is left when all have returned. False: too many wait so already, of this session or of all, and f did
+// not run.
 func (s *Session) Aside(f func()) bool {
 	a := s.reader.asides
 	if a == nil {
@@ -151,7 +159,7 @@ func (s *Session) Aside(f func()) bool {
 	}
 	a.n.Add(1)
 	a.all.Add(1)
-	r.live.Go(func() {
+	work := func() {
 		defer func() {
 			a.n.Add(-1)
 			r.aside(-1)
@@ -159,18 +167,43 @@ func (s *Session) Aside(f func()) bool {
 		}()
 		defer s.recovered("aside")
 		f()
-	})
+	}
+	select {
+	case r.aides <- work:
+	default:
+		r.live.Go(func() { r.aid(work) })
+	}
 	return true
+}
+
+// aidesAtRest is how many goroutines of asides wait for the next, with the stacks that they have grown.
+const aidesAtRest = 512
+
+// aid runs what sessions wait for beside their reading, one after the other.
+func (r *readers) aid(work func()) {
+	for {
+		work()
+		if r.idle.Add(1) > aidesAtRest {
+			r.idle.Add(-1)
+			return
+		}
+		select {
+		case work = <-r.aides:
+			r.idle.Add(-1)
+		case <-r.done:
+			return
+		}
+	}
 }
 
 // aside counts one more or less that waits, and reports whether there was a place.
 func (r *readers) aside(n int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if n > 0 && r.waiting >= r.away {
+	if n > 0 && (r.waiting >= r.away || r.beside >= asidesAll) {
 		return false
 	}
-	r.waiting += n
+	r.waiting, r.beside = r.waiting+n, r.beside+n
 	return true
 }
 

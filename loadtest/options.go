@@ -37,6 +37,8 @@ type serverOptions struct {
 	server, serverLog    string
 	rules, nats, redis   string
 	serverCPUs, loadCPUs string
+	syncDelay            time.Duration
+	kill                 bool
 }
 
 type crowdOptions struct {
@@ -139,6 +141,8 @@ func (o *options) serverFlags(set *flag.FlagSet) {
 	set.StringVar(&o.redis, "redis", "", "Redis of the nodes started; empty: several get one of their own, one needs none")
 	set.StringVar(&o.serverLog, "server-log", "", "file for what the nodes started write; empty: only shown when one fails")
 	set.StringVar(&o.serverCPUs, "server-cpus", "", "Linux: processors for the nodes started, like 0 or 0,1")
+	set.DurationVar(&o.syncDelay, "sync-delay", 0, "gifts: how much longer each sync of the node's disk takes (Linux, strace)")
+	set.BoolVar(&o.kill, "kill", false, "gifts: end the node by kill -9 in the middle, and start it again for its ledger")
 	set.StringVar(&o.loadCPUs, "load-cpus", "", "Linux: processors for this tool")
 }
 

@@ -51,6 +51,8 @@ func scenarios() []scenario {
 			about: "everything at once, for long: chat, gifts, likes, visitors, frozen readers, several rooms",
 			flags: "-viewers 1000 -rooms 3 -frozen 5 -rate 60 -churn 5 -mix danmaku=82,gift=3,like=15 -connect-rate 500 -duration 10m -warmup 2s " +
 				"-slo gift_loss=0,duplicates=0,like_falls=0,unanswered=0,unreadable=0"},
+		{name: "gifts", run: gifts, about: "gifts alone, at a steady rate, from all viewers: acknowledged, how soon, and what the ledger has, beside a sync for each",
+			flags: "-viewers 1000 -rooms 50 -senders 1000 -rate 10000 -mix gift=1 -duration 10s -warmup 2s -slo ledger_missing=0,~gift_ack_p99=100ms,~gift_ack_max=3s"},
 		{name: "quota", run: quota, rules: quotaRules, extra: func(o *options) int { return 2*o.viewers + 8 }, trials: quotaStages,
 			about: "one room's quota over several nodes, whatever is done to them: exactness, utilisation, calls to Redis",
 			flags: "-viewers 180 -duration 10s -slo utilisation=98%,redis_room_calls=150,user_excess=0,evidence_differs=0"},

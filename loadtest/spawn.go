@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"time"
 
 	"liveroom/loadtest/internal/process"
 )
@@ -21,13 +22,14 @@ type node struct {
 
 // fleet starts nodes of one cluster. It is fixed after construction, but for the nodes and what they share.
 type fleet struct {
-	dir      string // for the nodes' data
-	binary   string // the liveserver
-	secret   string
-	cpus     string
-	log      string // file for what the nodes write to standard error; empty: kept, and shown when one fails
-	extra    []string
-	progress *progress
+	dir       string // for the nodes' data
+	binary    string // the liveserver
+	secret    string
+	cpus      string
+	syncDelay time.Duration // see -sync-delay
+	log       string        // file for what the nodes write to standard error; empty: kept, and shown when one fails
+	extra     []string
+	progress  *progress
 
 	shared *process.Backing // nil for a node alone
 	nodes  []*node
@@ -36,7 +38,7 @@ type fleet struct {
 // newFleet builds the server if need be, and starts what several nodes share unless its URLs are given. The fleet is
 // returned with an error too, for what has been started.
 func newFleet(ctx context.Context, dir string, o *serverOptions, p *progress) (*fleet, error) {
-	f := &fleet{dir: dir, binary: o.server, secret: newSecret(), cpus: o.serverCPUs, log: o.serverLog, progress: p}
+	f := &fleet{dir: dir, binary: o.server, secret: newSecret(), cpus: o.serverCPUs, log: o.serverLog, syncDelay: o.syncDelay, progress: p}
 	if f.binary == "" {
 		p.line("building liveserver")
 		f.binary = filepath.Join(dir, "liveserver")
@@ -78,6 +80,10 @@ func (f *fleet) launch(ctx context.Context, name string, args ...string) (*node,
 		args = append(args, "-nats", f.shared.NatsURL, "-redis", f.shared.RedisURL)
 	}
 	cmd := exec.Command(f.binary, args...)
+	if f.syncDelay > 0 { // a rename is where a file was written with O_SYNC
+		cmd = exec.Command("strace", append([]string{"-D", "-qq", "-f", "--seccomp-bpf", "-o", "/dev/null", "-e", "trace=fsync,fdatasync,renameat", "-e",
+			fmt.Sprintf("inject=fsync,fdatasync,renameat:delay_exit=%d", f.syncDelay.Microseconds()), f.binary}, args...)...)
+	}
 	if f.log != "" {
 		file, err := os.OpenFile(f.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {

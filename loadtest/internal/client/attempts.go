@@ -130,6 +130,17 @@ func (b *giftBook) store(seq uint64, k int, room uint16) {
 	b.stored[seq] = storedGift{k, room}
 }
 
+// StoredGifts are the sequences of all gifts that were acknowledged.
+func (t *Trial) StoredGifts() map[uint64]bool {
+	t.gifts.mu.Lock()
+	defer t.gifts.mu.Unlock()
+	all := make(map[uint64]bool, len(t.gifts.stored))
+	for seq := range t.gifts.stored {
+		all[seq] = true
+	}
+	return all
+}
+
 // find returns the attempt that became seq, -1 when no answer has said so yet.
 func (b *giftBook) find(seq uint64) int {
 	b.mu.Lock()
