@@ -47,11 +47,6 @@ func followingAll(t *testing.T, cfg Config) (*Fabric, <-chan string) {
 		return err == nil
 	})
 	t.Cleanup(stop)
-	eventually(t, "held messages are read", func() bool {
-		stop, err = f.Store.Held.FollowHeld(testContext(t), func(store.HeldRecord, bool) {})
-		return err == nil
-	})
-	t.Cleanup(stop)
 	eventually(t, "a secret is agreed on", func() bool {
 		_, err = f.Store.Secrets.Secret(testContext(t), "auth", "agreed")
 		return err == nil
