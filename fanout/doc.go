@@ -43,6 +43,7 @@
 //	lr.revokednews.<key>      tells that something was revoked
 //	lr.room.==<node>.*        a node's messages to itself over the roads of rooms, see package link
 //	lr.rules                  sets of limits (stream liveroom_rules); lr.rulesnews tells that there is a new one
+//	lr.filter                 the platform's lists of words (stream liveroom_filter); lr.filternews tells that there is a new one
 //	lr.audit.<room>           what moderators did (stream liveroom_audit)
 //	lr.catalogue              catalogues of gifts (stream liveroom_catalogue); lr.cataloguenews tells that there is a new one
 //	lr.erasure.<what>         what is to be forgotten (stream liveroom_erasures); lr.erasurenews.<what> tells of it

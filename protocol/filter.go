@@ -35,7 +35,7 @@ type Word struct {
 
 // WordList is a filter as people write it.
 type WordList struct {
-	Words       []Word `json:"words"`
+	Words       []Word `json:"words,omitempty"`
 	Traditional bool   `json:"traditional,omitempty"` // traditional characters are their simplified forms
 	Pinyin      bool   `json:"pinyin,omitempty"`      // words of two Han characters or more are found by how they sound
 }

@@ -14,7 +14,7 @@ func TestEveryReasonHasACodeAndItsMessages(t *testing.T) {
 		t.Fatalf("%d reasons, %d codes", len(Reasons()), len(codeOf))
 	}
 	for l, said := range sentences {
-		if len(said) != len(Reasons())+len([]string{"detail", "limits_stay", "catalogue_stays"}) {
+		if len(said) != len(Reasons())+len([]string{"detail", "limits_stay", "catalogue_stays", "filter_stays"}) {
 			t.Errorf("%s: %d sentences for %d reasons", Lang(l), len(said), len(Reasons()))
 		}
 	}

@@ -15,6 +15,7 @@ import (
 const (
 	FollowCatalogue   = "catalogue"   // of gifts
 	FollowErasures    = "erasures"    // what is to be forgotten
+	FollowFilter      = "filter"      // the platform's list of words
 	FollowHeld        = "held"        // messages that wait for staff
 	FollowPresence    = "presence"    // who is there
 	FollowRevocations = "revocations" // what is revoked
@@ -26,7 +27,7 @@ const (
 
 // Followed lists them.
 func Followed() []string {
-	return []string{FollowCatalogue, FollowErasures, FollowHeld, FollowPresence, FollowRevocations, FollowRooms, FollowRules, FollowSecrets, FollowSettings}
+	return []string{FollowCatalogue, FollowErasures, FollowFilter, FollowHeld, FollowPresence, FollowRevocations, FollowRooms, FollowRules, FollowSecrets, FollowSettings}
 }
 
 var errNotHeard = errors.New("fanout: not heard of since the connection was made or for too long")

@@ -60,6 +60,7 @@ const (
 	RoadIntent
 	RoadRules
 	RoadCatalogue
+	RoadFilter
 	RoadSettings
 	RoadRevoke
 	RoadAudit
@@ -103,6 +104,7 @@ func newRoads(l *Link) *roads {
 		RoadGift:      stored(GiftPrefix),
 		RoadIntent:    stored(IntentPrefix),
 		RoadRules:     {op: opPublish, class: RulesSubject, try: RulesSubject, proof: byAnswer},
+		RoadFilter:    {op: opPublish, class: FilterSubject, try: FilterSubject, proof: byAnswer},
 		RoadCatalogue: {op: opPublish, class: CatalogueSubject, try: CatalogueSubject, proof: byAnswer},
 		RoadSettings:  stored(BucketPrefix(SettingsBucket)),
 		RoadRevoke:    stored(BucketPrefix(RevokedBucket)),
@@ -117,7 +119,7 @@ func newRoads(l *Link) *roads {
 	}}
 	a.all = append(a.all, live(KindLikes), live(KindSeen), stored(LikesPrefix), stored(BucketPrefix(NodesBucket)), stored(BucketPrefix(ClusterBucket)),
 		comes(PresenceSubject, nodePrefix+own+".presence"), comes(nodePrefix+">", NodeSubject(node, "probe.try")), comes(NodesSubject("*"), NodesSubject("try==")),
-		hears("_INBOX.>", nats.NewInbox()), hears(NodesSubject("*"), NodesSubject("try==")), hears(RulesNewsSubject, RulesNewsSubject), hears(CatalogueNewsSubject, CatalogueNewsSubject), hears(ErasureNewsPrefix+"*", ErasureNewsPrefix+own),
+		hears("_INBOX.>", nats.NewInbox()), hears(NodesSubject("*"), NodesSubject("try==")), hears(RulesNewsSubject, RulesNewsSubject), hears(CatalogueNewsSubject, CatalogueNewsSubject), hears(FilterNewsSubject, FilterNewsSubject), hears(ErasureNewsPrefix+"*", ErasureNewsPrefix+own),
 		hears(RevokedNewsPrefix+"*", RevokedNewsPrefix+own), hears(PresenceSubject, nodePrefix+own+".presence"),
 		hears(NodeSubject(node, "*"), NodeSubject(node, "try")),
 	)

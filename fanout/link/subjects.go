@@ -39,6 +39,8 @@ const (
 	RulesNewsSubject     = "lr.rulesnews"
 	CatalogueSubject     = "lr.catalogue"
 	CatalogueNewsSubject = "lr.cataloguenews"
+	FilterSubject        = "lr.filter"
+	FilterNewsSubject    = "lr.filternews"
 	RevokedNewsPrefix    = "lr.revokednews."
 
 	nodePrefix      = "lr.node."
@@ -57,6 +59,7 @@ const (
 	LikeLogStream   = "liveroom_likelog"
 	RulesStream     = "liveroom_rules"
 	CatalogueStream = "liveroom_catalogue"
+	FilterStream    = "liveroom_filter"
 	AuditStream     = "liveroom_audit"
 	LettersStream   = "liveroom_letters"
 	ConsumersStream = "liveroom_consumers"

@@ -1,4 +1,4 @@
-// Package store is what a node keeps at NATS: gifts, like totals, settings, limits, the catalogue of gifts, what is revoked, secrets, recent danmaku, and
+// Package store is what a node keeps at NATS: gifts, like totals, settings, limits, the catalogue of gifts, the platform's list of words, what is revoked, secrets, recent danmaku, and
 // what moderators did.
 //
 // The one idea: JetStream stores, and this node remembers what it goes by, beside the store and in a file of its own. So a store
@@ -11,7 +11,7 @@
 // # When the store is lost
 //
 // A NATS server that comes back without its streams is noticed at the reconnect. They are made anew, beyond all sequences that
-// nodes know, so that gifts, revisions and versions go on growing; limits, the catalogue, secrets, settings of the rooms that
+// nodes know, so that gifts, revisions and versions go on growing; limits, the catalogue, the list of words, secrets, settings of the rooms that
 // have members and like totals that were shown are written again by the nodes that know them. Totals below what a
 // node has shown are found by the sweep as well, and raised once, whoever sees them. Gifts, the audit and what was
 // revoked are gone. All this is done by nodes that lived through it: when all nodes stop as well, nothing is known.

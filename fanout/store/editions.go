@@ -12,7 +12,7 @@ import (
 	"liveroom/fanout/link"
 )
 
-// Editions keep what all nodes go by whole, one version after the other: the limits, and the catalogue of gifts.
+// Editions keep what all nodes go by whole, one version after the other: the limits, the catalogue of gifts, and the platform's list of words.
 type Editions struct {
 	*core
 	of     document
@@ -26,28 +26,36 @@ type document struct {
 	road                  link.Road
 	follow                string
 	high                  *high
+	kept                  int // the newest
+	bytes                 int64
 }
 
 func (h *here) limits() document {
-	return document{"limits", link.RulesStream, link.RulesSubject, link.RulesNewsSubject, link.RoadRules, link.FollowRules, &h.rules}
+	return document{"limits", link.RulesStream, link.RulesSubject, link.RulesNewsSubject, link.RoadRules, link.FollowRules, &h.rules, editionsKept, editionsBytes}
 }
 
 func (h *here) gifts() document {
-	return document{"catalogue", link.CatalogueStream, link.CatalogueSubject, link.CatalogueNewsSubject, link.RoadCatalogue, link.FollowCatalogue, &h.catalogue}
+	return document{"catalogue", link.CatalogueStream, link.CatalogueSubject, link.CatalogueNewsSubject, link.RoadCatalogue, link.FollowCatalogue, &h.catalogue, editionsKept, editionsBytes}
 }
 
-// Bounds of each kind.
+func (h *here) words() document {
+	return document{"filter", link.FilterStream, link.FilterSubject, link.FilterNewsSubject, link.RoadFilter, link.FollowFilter, &h.filter, filterKept, filterBytes}
+}
+
+// Bounds of each kind; a message has an equal part of the bytes.
 const (
 	editionsKept  = 1000 // the newest
 	editionsBytes = 256 << 20
 	editionsGap   = 1 << 10
+	filterKept    = 100
+	filterBytes   = 128 << 20
 )
 
 // config describes the stream, which goes on beyond what this node has met.
 func (d document) config() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: d.stream, Subjects: []string{d.subject}, Storage: jetstream.FileStorage,
-		MaxMsgs: editionsKept, MaxBytes: editionsBytes, MaxMsgSize: editionsBytes / editionsKept, AllowDirect: true, DenyDelete: true,
+		MaxMsgs: int64(d.kept), MaxBytes: d.bytes, MaxMsgSize: int32(d.bytes / int64(d.kept)), AllowDirect: true, DenyDelete: true,
 		RePublish: &jetstream.RePublish{Source: d.subject, Destination: d.news, HeadersOnly: true},
 		FirstSeq:  d.high.next(editionsGap),
 	}

@@ -41,7 +41,7 @@ func (h *high) next(gap uint64) uint64 {
 
 // here is what this node goes by of its rooms, for a store that comes back without it. Safe for concurrent use.
 type here struct {
-	gift, settings, rules, catalogue high
+	gift, settings, rules, catalogue, filter high
 
 	mu    lock.Mutex[lock.Leaf]
 	rooms map[string]*hereRoom // that have members here

@@ -82,7 +82,7 @@ func (s *Store) restore(ctx context.Context) error {
 	}
 	errs := []error{err}
 	if err == nil {
-		errs = append(errs, s.Rules.restore(ctx), s.Catalogue.restore(ctx), s.Settings.restore(ctx, anew[settingsStream]))
+		errs = append(errs, s.Rules.restore(ctx), s.Catalogue.restore(ctx), s.Filter.restore(ctx), s.Settings.restore(ctx, anew[settingsStream]))
 	}
 	if anew[clusterStream] {
 		errs = append(errs, s.Secrets.restore(ctx))
@@ -128,7 +128,7 @@ func (s *Store) checkStore(ctx context.Context, known bool) error {
 	if err := s.checkRevoked(ctx, was); err != nil {
 		return err
 	}
-	for _, name := range []string{link.RulesStream, link.CatalogueStream, settingsStream} {
+	for _, name := range []string{link.RulesStream, link.CatalogueStream, link.FilterStream, settingsStream} {
 		info, err := s.link.StreamInfo(ctx, name)
 		if err != nil {
 			return err

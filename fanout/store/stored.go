@@ -248,6 +248,7 @@ type Store struct {
 	Settings  *RoomSettings
 	Rules     *Editions // sets of limits
 	Catalogue *Editions // of gifts
+	Filter    *Editions // the platform's list of words
 	Revoked   *Revocations
 	Secrets   *Secrets
 	Audit     *AuditLog
@@ -274,7 +275,7 @@ func Open(ctx context.Context, l *link.Link, cfg Config) (s *Store, err error) {
 	}
 	s = &Store{
 		core: c, Gifts: gifts, Payments: &Payments{gifts}, Likes: &LikeTotals{core: c, book: newLikeBook()}, Settings: &RoomSettings{core: c},
-		Rules: &Editions{core: c, of: c.here.limits()}, Catalogue: &Editions{core: c, of: c.here.gifts()},
+		Rules: &Editions{core: c, of: c.here.limits()}, Catalogue: &Editions{core: c, of: c.here.gifts()}, Filter: &Editions{core: c, of: c.here.words()},
 		Revoked: &Revocations{core: c, at: map[string]time.Time{}}, Secrets: &Secrets{core: c, known: map[string]string{}},
 		Audit: &AuditLog{c}, Shows: &Shows{c}, Recent: &RecentLog{c}, Journal: &Journal{c}, Readers: &Readers{c}, Held: &Held{c}, Erasures: &Erasures{c}, Letters: &Letters{c}, made: map[string]time.Time{},
 	}
@@ -287,6 +288,7 @@ func Open(ctx context.Context, l *link.Link, cfg Config) (s *Store, err error) {
 	c.here.settings.meet(c.marks.last(settingsStream))
 	c.here.rules.meet(c.marks.last(link.RulesStream))
 	c.here.catalogue.meet(c.marks.last(link.CatalogueStream))
+	c.here.filter.meet(c.marks.last(link.FilterStream))
 	if err = s.openStore(ctx); err != nil {
 		return s, err
 	}

@@ -56,7 +56,7 @@ const (
 
 // DiskMost is what the streams on disk may hold, with a ledger and with danmaku of these bytes.
 func DiskMost(giftBytes, danmakuBytes int64) int64 {
-	return giftBytes + danmakuBytes + likesBytes + likeLogBytes + settingsBytes + nodesBytes + clusterBytes + 2*editionsBytes + auditBytes + showsBytes + revokedBytes + intentBytes + readerBytes + heldBytes + erasuresBytes + letterBytes
+	return giftBytes + danmakuBytes + likesBytes + likeLogBytes + settingsBytes + nodesBytes + clusterBytes + 2*editionsBytes + filterBytes + auditBytes + showsBytes + revokedBytes + intentBytes + readerBytes + heldBytes + erasuresBytes + letterBytes
 }
 
 // MemoryMost is of those in memory.
@@ -97,7 +97,7 @@ func (s *Store) streamConfigs() []jetstream.StreamConfig {
 	revoked.FirstSeq = nodes.FirstSeq
 	revoked.RePublish = &jetstream.RePublish{Source: link.BucketPrefix(link.RevokedBucket) + "*", Destination: link.RevokedNewsPrefix + "{{wildcard(1)}}", HeadersOnly: true}
 	streams := []jetstream.StreamConfig{
-		s.here.limits().config(), s.here.gifts().config(),
+		s.here.limits().config(), s.here.gifts().config(), s.here.words().config(),
 		{
 			Name: link.GiftStream, Subjects: []string{link.GiftPrefix + "*"}, Storage: jetstream.FileStorage,
 			Discard: jetstream.DiscardNew, MaxBytes: s.cfg.GiftBytes, MaxAge: s.cfg.GiftAge, Duplicates: s.cfg.GiftRetry,

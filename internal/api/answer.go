@@ -64,6 +64,9 @@ func (a *API) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		if of := (catalogueError{}); errors.As(err, &of) {
 			stays = "catalogue_stays"
 		}
+		if of := (filterError{}); errors.As(err, &of) {
+			stays = "filter_stays"
+		}
 		body.Msg = lang(r).Say(stays, err.Error())
 		a.write(w, r, reply{body.Code, body})
 		return

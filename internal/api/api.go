@@ -11,6 +11,7 @@ import (
 
 	"liveroom/internal/admit"
 	"liveroom/internal/catalogue"
+	"liveroom/internal/filter"
 	"liveroom/internal/journal"
 	"liveroom/internal/recent"
 	"liveroom/internal/rulebook"
@@ -45,6 +46,7 @@ type Config struct {
 	Audit      Audit
 	Held       Held
 	Said       Said
+	Filter     *filter.Book
 	Revoker    Revoker
 	Tokens     Tokens
 	Gate       *limit.Gate

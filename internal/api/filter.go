@@ -26,6 +26,10 @@ const (
 
 func (a *API) filterCalls() []route {
 	return []route{
+		{http.MethodGet, "/filter", speaks, a.getFilter},
+		{http.MethodPut, "/filter", administers, a.putFilter},
+		{http.MethodGet, "/filter/versions", speaks, a.listFilters},
+		{http.MethodPost, "/filter/rollback", administers, a.rollbackFilter},
 		{http.MethodPost, "/filter/test", knowsRoomOfBody, a.testFilter},
 		{http.MethodPost, "/filter/preview", administers, a.previewFilter},
 		{http.MethodPost, "/rooms/{room}/filter/preview", knows, a.previewRoomFilter},
@@ -34,6 +38,77 @@ func (a *API) filterCalls() []route {
 
 // knowsRoomOfBody is for calls whose body names the room; the call looks at it.
 func knowsRoomOfBody(c caller, _ string) bool { return c.known }
+
+// filterError is an error of a change of the platform's list.
+type filterError struct{ error }
+
+// Unwrap returns what the store said.
+func (e filterError) Unwrap() error { return e.error }
+
+func (a *API) getFilter(w http.ResponseWriter, r *http.Request, _ call) (any, error) {
+	is := a.cfg.Filter.Current()
+	if unchanged(w, r, is.Version) {
+		return nil, nil
+	}
+	return is, nil
+}
+
+func (a *API) putFilter(w http.ResponseWriter, r *http.Request, c call) (any, error) {
+	if r.Header.Get("If-Match") == "" {
+		return noIfMatch(), nil
+	}
+	version, err := ifMatch(r)
+	if err != nil {
+		return nil, filterError{err}
+	}
+	note := r.URL.Query().Get("note")
+	if err := checkNote(note); err != nil {
+		return nil, err
+	}
+	var list protocol.WordList
+	if err := decodeUpTo(w, r, &list, maxFilterBytes); err != nil {
+		return nil, err
+	}
+	if list.Words == nil { // no slip may take all words away
+		return nil, protocol.BadField("words", "a list of words", "nothing")
+	}
+	e, err := a.cfg.Filter.Publish(r.Context(), list, c.User, note, version)
+	return changedFilter(w, e, err)
+}
+
+// changedFilter tells of a version without its words, which the caller has.
+func changedFilter(w http.ResponseWriter, e *filter.Edition, err error) (any, error) {
+	if err != nil {
+		return nil, storeError{filterError{err}}
+	}
+	w.Header().Set("ETag", etag(e.Version))
+	told := *e
+	told.Words = nil
+	return &told, nil
+}
+
+func (a *API) listFilters(_ http.ResponseWriter, r *http.Request, _ call) (any, error) {
+	before, most, err := page(r, "before", 50, 10)
+	if err != nil {
+		return nil, err
+	}
+	all, failed := a.cfg.Filter.History(r.Context(), before, most)
+	if failed != nil {
+		return nil, storeError{failed}
+	}
+	return struct {
+		Versions []*filter.Edition `json:"versions"`
+	}{all}, nil
+}
+
+func (a *API) rollbackFilter(w http.ResponseWriter, r *http.Request, c call) (any, error) {
+	to, on, note, err := readRollback(w, r)
+	if err != nil {
+		return nil, err
+	}
+	e, err := a.cfg.Filter.Rollback(r.Context(), to, on, c.User, note)
+	return changedFilter(w, e, err)
+}
 
 type filterTest struct {
 	Text   string             `json:"text"`

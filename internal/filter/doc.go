@@ -13,7 +13,7 @@
 //
 // Concurrency: a [Set] is immutable; all its methods may be called from any goroutine.
 //
-// What it does not do: it knows no rooms, keeps no list, and takes no regular expressions: they could take any time.
+// What it does not do: it knows no rooms, and takes no regular expressions: they could take any time.
 //
-// Files: fold.go (how texts are folded), tables.go with tables/ (by what), set.go (lists compiled), hits.go (what is found).
+// Files: fold.go (how texts are folded), tables.go with tables/ (by what), set.go (lists compiled), hits.go (what is found), book.go (the list of a platform, kept in editions).
 package filter

@@ -12,6 +12,7 @@ import (
 	"liveroom/internal/catalogue"
 	"liveroom/internal/config"
 	"liveroom/internal/edition"
+	"liveroom/internal/filter"
 	"liveroom/internal/payment"
 	"liveroom/protocol"
 	"liveroom/room"
@@ -40,6 +41,20 @@ func (n *Node) openCatalogue(ctx context.Context, reg prometheus.Registerer) (er
 	}, n.cfg.Gifts.Catalogue, n.hub.Offer)
 	if err == nil {
 		n.closers.add("close the catalogue", 0, func(context.Context) error { n.catalogue.Close(); return nil })
+	}
+	return err
+}
+
+// keptWords is the copy of the last good list of words, in the data directory.
+const keptWords = "filter.json"
+
+// openFilter puts the platform's list of words in force, and follows it.
+func (n *Node) openFilter(ctx context.Context, reg prometheus.Registerer) (err error) {
+	n.words, err = filter.Open(ctx, edition.Config[filter.Edition]{
+		Store: editions{n.fabric.Store.Filter}, Keep: filepath.Join(n.cfg.DataDir, keptWords), Node: n.cfg.NodeID, Log: n.log, Metrics: edition.NewMetrics(reg, "filter"),
+	}, n.hub.Filter)
+	if err == nil {
+		n.closers.add("close the list of words", 0, func(context.Context) error { n.words.Close(); return nil })
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"liveroom/internal/admit"
 	"liveroom/internal/catalogue"
 	"liveroom/internal/config"
+	"liveroom/internal/filter"
 	"liveroom/internal/hook"
 	"liveroom/internal/journal"
 	"liveroom/internal/payment"
@@ -51,6 +52,7 @@ type Node struct {
 	till                              *payment.Till // nil: there is no hook for gifts
 	hub                               *room.Hub
 	catalogue                         *catalogue.Book
+	words                             *filter.Book
 	acceptor                          *conn.Acceptor
 	calls                             *hook.Metrics
 	readers                           journal.Consumers
@@ -213,6 +215,9 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, rules *limit.Rul
 	}
 	n.closers.add("end following what is held", 0, func(context.Context) error { unheld(); return nil })
 	if err := n.openCatalogue(ctx, reg); err != nil {
+		return err
+	}
+	if err := n.openFilter(ctx, reg); err != nil {
 		return err
 	}
 	if err := n.openEraser(ctx, reg); err != nil {
