@@ -161,6 +161,14 @@ func TestEveryScenarioRuns(t *testing.T) {
 	}
 }
 
+// What was acknowledged until a kill -9 is in the ledger.
+func TestGiftsAreInTheLedger(t *testing.T) {
+	r, out := loadtest(t, exitOK, strings.Fields("gifts -spawn 1 -kill -server "+liveserver(t)+" -viewers 20 -rooms 2 -senders 20 -rate 300 -duration 2s -warmup 0s -slo ledger_missing=0")...)
+	if r.Classes["gift"].Admitted == 0 || r.Values["gifts_per_sync"] <= 0 {
+		t.Errorf("%+v\n%s", *r, out)
+	}
+}
+
 func TestAnInterruptKeepsTheSummary(t *testing.T) {
 	t.Parallel()
 	srv := startFake(t, &fakeServer{})
