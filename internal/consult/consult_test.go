@@ -54,9 +54,12 @@ func ask(t *testing.T, policy Policy, answer string, own ...http.HandlerFunc) *a
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := slog.New(slog.NewTextHandler(&a.log, nil))
+	log, timeout := slog.New(slog.NewTextHandler(&a.log, nil)), 20*time.Second
+	if answer == "" { // some of these end by it alone
+		timeout = 500 * time.Millisecond
+	}
 	e, err := hook.New(hook.Config{
-		Name: "h", URL: server.URL, Secrets: []hook.Secret{key}, Plain: hook.PlainLoopback, Timeout: 500 * time.Millisecond, InFlight: 1, Log: log,
+		Name: "h", URL: server.URL, Secrets: []hook.Secret{key}, Plain: hook.PlainLoopback, Timeout: timeout, InFlight: 1, Log: log,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -305,7 +308,7 @@ func signed(t *testing.T, url, secret string, off time.Duration) *hook.Endpoint 
 		t.Fatal(err)
 	}
 	e, err := hook.New(hook.Config{
-		Name: "h", URL: url, Secrets: []hook.Secret{key}, Plain: hook.PlainLoopback, Timeout: 5 * time.Second, InFlight: 1,
+		Name: "h", URL: url, Secrets: []hook.Secret{key}, Plain: hook.PlainLoopback, Timeout: 20 * time.Second, InFlight: 1,
 		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Now().Add(off) },
 	})
 	if err != nil {

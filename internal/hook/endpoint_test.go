@@ -416,7 +416,7 @@ func TestClocksThatDiffer(t *testing.T) {
 				return
 			}
 			done(w, r)
-		}), func(c *Config) { c.Now = func() time.Time { return time.Now().Add(off) } })
+		}), func(c *Config) { c.Timeout, c.Now = 20*time.Second, func() time.Time { return time.Now().Add(off) } })
 		if err := w.Call(t.Context(), once, &Done{}); outcomeOf(err) != want {
 			t.Errorf("%v: %v", off, err)
 		}
