@@ -53,6 +53,7 @@ const (
 	ReasonTryLater        Reason = "try_later"
 	ReasonRoomBusy        Reason = "room_busy"
 	ReasonFolded          Reason = "folded"
+	ReasonHereOnly        Reason = "here_only"
 	ReasonHeld            Reason = "held"
 )
 
@@ -68,7 +69,7 @@ var codeOf = map[Reason]Code{
 	ReasonRateLimited: TooMany, ReasonSlowMode: TooMany, ReasonRepeatedText: TooMany,
 	ReasonInternal:    Internal,
 	ReasonUnavailable: Unavailable, ReasonTryLater: Unavailable,
-	ReasonRoomBusy: Degraded, ReasonFolded: Degraded, ReasonHeld: Degraded,
+	ReasonRoomBusy: Degraded, ReasonFolded: Degraded, ReasonHereOnly: Degraded, ReasonHeld: Degraded,
 }
 
 // Code returns the status that goes with the reason; [Internal] for a reason that is not in the table.
@@ -85,7 +86,7 @@ func Reasons() []Reason {
 		ReasonBadRequest, ReasonTooLong, ReasonUnauthenticated, ReasonFunds, ReasonDeclined, ReasonForbidden, ReasonByBackend, ReasonRejected, ReasonMuted, ReasonBanned,
 		ReasonNetworkBanned, ReasonMembersOnly, ReasonFollowersOnly, ReasonStaffOnly, ReasonEmojiOnly, ReasonLinksOff, ReasonFiltered,
 		ReasonNotFound, ReasonConflict, ReasonListFull, ReasonDecided, ReasonRoomClosed, ReasonRateLimited, ReasonSlowMode, ReasonRepeatedText,
-		ReasonInternal, ReasonUnavailable, ReasonTryLater, ReasonRoomBusy, ReasonFolded, ReasonHeld,
+		ReasonInternal, ReasonUnavailable, ReasonTryLater, ReasonRoomBusy, ReasonFolded, ReasonHereOnly, ReasonHeld,
 	}
 }
 

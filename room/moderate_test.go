@@ -129,7 +129,8 @@ func TestKickAndAnnounceReachEveryNode(t *testing.T) {
 		}
 		bus.set(func(b *memoryBus) { b.down = true })
 		wantCode(t, host.moderate(protocol.ActionKick, target("b", 0)), protocol.Unavailable, protocol.ReasonTryLater)
-		wantCode(t, host.moderate(protocol.ActionBan, target("b", 0)), protocol.Unavailable, protocol.ReasonTryLater)
+		wantCode(t, host.moderate(protocol.ActionSlowMode, target("", 5)), protocol.Unavailable, protocol.ReasonTryLater)
+		wantCode(t, host.moderate(protocol.ActionBan, target("b", 0)), protocol.Degraded, protocol.ReasonHereOnly)
 		n1.stop()
 		n2.stop()
 	})

@@ -42,7 +42,11 @@ func (r *Room) moderate(ctx context.Context, by *Speaker, req *protocol.Request)
 	case protocol.ActionUndo:
 		err = r.undo(ctx, by, req, &e)
 	default:
-		err = r.amendAll(ctx, by, req, &e)
+		if err = r.amendAll(ctx, by, req, &e); err != nil {
+			if err = r.postpone(by, req, &e, err); err == nil {
+				return protocol.Ack{ID: req.ID, Code: protocol.Degraded, Err: &protocol.Error{Reason: protocol.ReasonHereOnly}, TS: r.hub.cfg.Now().UnixMilli()}
+			}
+		}
 	}
 	if err != nil {
 		r.hub.cfg.Metrics.refuseAct(err)
@@ -67,6 +71,9 @@ func (r *Room) amendAll(ctx context.Context, by *Speaker, req *protocol.Request,
 		if err := r.takes(given); err != nil {
 			return err
 		}
+	}
+	if keepsAway(req.Action) && r.owing() { // what was decided first is stored first
+		return &protocol.Error{Reason: protocol.ReasonTryLater}
 	}
 	return r.change(ctx, func(s *stored, now int64) *protocol.Error {
 		e.Was = s.touches(req.Action, req.User, req.MID, set)
@@ -185,6 +192,8 @@ type command struct {
 	Kick     string        `json:"kick,omitempty"`     // a user
 	Role     protocol.Role `json:"role,omitempty"`     // of who kicks: nobody of that rank or above is
 	Announce string        `json:"announce,omitempty"` // a clean text
+	Owed     *owedAct      `json:"owed,omitempty"`     // an act that Node stores once it can
+	Node     string        `json:"node,omitempty"`
 }
 
 // command sends c to the room on every node.
@@ -218,6 +227,9 @@ func (r *Room) obey(message []byte) {
 	}
 	if c.Announce != "" {
 		r.audience.Control(protocol.AppendAnnounce(nil, c.Announce))
+	}
+	if c.Owed != nil && c.Node != r.hub.cfg.Node {
+		r.owe(*c.Owed)
 	}
 	if c.Kick == "" {
 		return

@@ -152,12 +152,17 @@ type policy struct {
 
 // parsePolicy reads what the bus keeps.
 func parsePolicy(value []byte, revision uint64) (*policy, error) {
-	p := &policy{revision: revision}
+	var s stored
 	if len(value) > 0 {
-		if err := json.Unmarshal(value, &p.stored); err != nil {
+		if err := json.Unmarshal(value, &s); err != nil {
 			return nil, fmt.Errorf("settings of revision %d: %w", revision, err)
 		}
 	}
+	return newPolicy(s, revision), nil
+}
+
+func newPolicy(s stored, revision uint64) *policy {
+	p := &policy{stored: s, revision: revision}
 	if len(p.Pinned) == 0 || string(p.Pinned) == "null" {
 		p.Pinned = nil
 	}
@@ -179,7 +184,7 @@ func parsePolicy(value []byte, revision uint64) (*policy, error) {
 		}
 		p.appointed[a.User] = a.Role
 	}
-	return p, nil
+	return p
 }
 
 // hides reports whether a message was deleted.
@@ -304,6 +309,9 @@ type told struct {
 
 // adopt puts stored settings into force, unless newer ones are, and tells the members what changes for them.
 func (r *Room) adopt(value []byte, revision uint64) {
+	if revision <= r.policy.Load().revision { // our own, come back
+		return
+	}
 	next, err := parsePolicy(value, revision)
 	if err != nil {
 		r.hub.troubled("settings can't be read, the last good ones stay", r.id, err)
@@ -318,6 +326,7 @@ func (r *Room) adopt(value []byte, revision uint64) {
 		if next.revision <= old.revision {
 			return
 		}
+		next := r.withOwed(next)
 		c := difference(r.id, old, next, r.hub.cfg.Now().UnixMilli())
 		if r.replace(old, next, c) {
 			return

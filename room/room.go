@@ -40,6 +40,7 @@ type Room struct {
 	tallied    tallied      // owned by opening, then by the hub's sweeper
 	showStored atomic.Int64 // when, an instant of the gate's
 	departed   departed
+	owed       owed
 	stats      stats
 	visits     visits
 

@@ -57,6 +57,7 @@ export const REASONS = {
   try_later: 503,
   room_busy: 202,
   folded: 202,
+  here_only: 202,
   held: 202,
 };
 
