@@ -60,6 +60,8 @@ type Danmaku struct {
 	TS    int64  `json:"ts"`              // instant of admission, Unix milliseconds
 	// Hidden says that only its sender is shown it: no position to come back to.
 	Hidden bool `json:"hidden,omitempty"`
+	// New says that its sender came into the room lately; told where the room looks for raids.
+	New bool `json:"new,omitempty"`
 	// Released says that staff held it back: it comes later than TS says.
 	Released bool `json:"released,omitempty"`
 	// Reply is the mid of the danmaku that this one answers, ReplyTo who said that one. Its text is not quoted: what is deleted is gone.
@@ -85,6 +87,9 @@ func AppendDanmaku(dst []byte, d Danmaku) []byte {
 	if d.Mode != "" && d.Mode != ModeScroll {
 		dst = append(dst, `,"mode":`...)
 		dst = appendString(dst, string(d.Mode))
+	}
+	if d.New {
+		dst = append(dst, `,"new":true`...)
 	}
 	if d.Hidden {
 		dst = append(dst, `,"hidden":true`...)

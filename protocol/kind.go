@@ -67,6 +67,7 @@ type Said struct {
 	User    User
 	TS      int64 // instant of admission, Unix milliseconds
 	Hidden  bool  // only its sender is shown it
+	New     bool  // its sender came into the room lately
 	Request *Request
 }
 
@@ -249,7 +250,7 @@ func (r *Request) checkCount(most int) *Error {
 // appendSaid is [AppendDanmaku] of what was said. The text has been cleaned.
 func appendSaid(dst []byte, s Said) []byte {
 	return AppendDanmaku(dst, Danmaku{
-		MID: s.MID, User: s.User, Text: s.Request.Text, Color: s.Request.Color, Mode: s.Request.Mode, TS: s.TS, Hidden: s.Hidden,
+		MID: s.MID, User: s.User, Text: s.Request.Text, Color: s.Request.Color, Mode: s.Request.Mode, TS: s.TS, Hidden: s.Hidden, New: s.New,
 		Reply: s.Request.Reply, ReplyTo: s.Request.ReplyTo,
 	})
 }

@@ -50,6 +50,7 @@ type Settings struct {
 	LinksOff      *bool     `json:"links_off,omitempty"`
 	Review        *Review   `json:"review,omitempty"`
 	Filter        *WordList `json:"filter,omitempty"`
+	Shield        *Shield   `json:"shield,omitempty"`
 }
 
 // Clean returns the settings with a title as viewers will see it, or what is wrong with them.
@@ -76,6 +77,11 @@ func (s Settings) Clean() (Settings, *Error) {
 			return s, err
 		}
 	}
+	if s.Shield != nil {
+		if err := s.Shield.check(); err != nil {
+			return s, err
+		}
+	}
 	return s, nil
 }
 
@@ -95,6 +101,7 @@ func (s Settings) String() string {
 	say(s.EmojiOnly != nil, "emoji_only %t", func() any { return *s.EmojiOnly })
 	say(s.LinksOff != nil, "links_off %t", func() any { return *s.LinksOff })
 	say(s.Filter != nil, "filter of %d words", func() any { return len(s.Filter.Words) })
+	say(s.Shield != nil, "shield %s", func() any { return *s.Shield })
 	say(s.Review != nil, "review %s", func() any { return *s.Review })
 	return strings.Join(said, ", ")
 }

@@ -1,6 +1,7 @@
 package room
 
 import (
+	"context"
 	"errors"
 	"hash/maphash"
 	"time"
@@ -71,6 +72,7 @@ func (r *Room) live(now limit.Instant, p *policy, by *Speaker, req *protocol.Req
 		return protocol.Refuse(req.ID, err)
 	}
 	defer r.giveBack(now, by, actions[c], 1)
+	why, hold := r.shields(p, by, req, c)
 	switch ts := r.hub.admittedAt(now, d); {
 	case d.Verdict == limit.Degrade:
 		return r.toSender(by, req, c, ts, admit.Error(protocol.ReasonRoomBusy, d))
@@ -78,6 +80,8 @@ func (r *Room) live(now limit.Instant, p *policy, by *Speaker, req *protocol.Req
 		return r.held(by, req, ts, j)
 	case j.action == protocol.FilterSenderOnly: // who shall not know
 		return r.toSender(by, req, c, ts, nil)
+	case hold:
+		return r.withhold(context.Background(), by, protocol.Said{MID: r.hub.cfg.MIDs.Next(), User: by.who.shown(), TS: ts, Request: req}, why) // kept also when its sender leaves
 	case c == protocol.ClassDanmaku && r.hub.cfg.DanmakuHook != nil && by.socket():
 		return r.vet(p, by, req)
 	}
@@ -86,7 +90,7 @@ func (r *Room) live(now limit.Instant, p *policy, by *Speaker, req *protocol.Req
 
 // said encodes a message of a kind that goes over the bus as it is.
 func (r *Room) said(by *Speaker, req *protocol.Request, c protocol.Class, ts int64, hidden bool) (mid string, event []byte) {
-	m := protocol.Said{MID: r.hub.cfg.MIDs.Next(), User: by.who.shown(), TS: ts, Hidden: hidden, Request: req}
+	m := protocol.Said{MID: r.hub.cfg.MIDs.Next(), User: by.who.shown(), TS: ts, Hidden: hidden, New: r.tellsNew(by, c), Request: req}
 	const around = 160 // keys, mid, role, colour, mode and ts
 	return m.MID, c.Kind().Append(make([]byte, 0, around+len(m.User.ID)+len(m.User.Name)+len(m.User.Attrs)+len(req.Text)), m)
 }

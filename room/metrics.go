@@ -20,6 +20,7 @@ type Metrics struct {
 	unerased     prometheus.Counter
 	held         [heldOutcomes]prometheus.Counter
 	waiting      prometheus.Gauge
+	raids        prometheus.Counter
 	filtered     map[protocol.FilterAction]prometheus.Counter
 	lag, tick    prometheus.Gauge
 	overload     [len(stages)]prometheus.Gauge
@@ -88,6 +89,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	for o, name := range [heldOutcomes]string{"waits", "full", "failed", "released", "dropped", "released_by_time", "dropped_by_time"} {
 		m.held[o] = held.WithLabelValues(name)
 	}
+	m.raids = f.NewCounter(prometheus.CounterOpts{Name: "liveroom_raids_total", Help: "Raids that this node found first: newcomers' danmaku of the room are held."})
 	filtered := f.NewCounterVec(prometheus.CounterOpts{Name: "liveroom_filtered_total",
 		Help: "Danmaku that have a word of a list, by the strictest action that one asks for."}, []string{"action"})
 	m.filtered = map[protocol.FilterAction]prometheus.Counter{}

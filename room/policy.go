@@ -40,6 +40,7 @@ type stored struct {
 	protocol.Speech
 	Review *protocol.Review   `json:"review,omitempty"`
 	Filter *protocol.WordList `json:"filter,omitempty"`
+	Shield *protocol.Shield   `json:"shield,omitempty"` // nil: off
 }
 
 // Settings are what is changed of a room from outside.
@@ -60,6 +61,9 @@ func (s *stored) set(c Settings) {
 	if s.Filter = cmp.Or(c.Filter, s.Filter); s.Filter != nil && len(s.Filter.Words) == 0 {
 		s.Filter = nil
 	}
+	if s.Shield = cmp.Or(c.Shield, s.Shield); s.Shield != nil && s.Shield.Mode == protocol.ShieldOff {
+		s.Shield = nil
+	}
 	if s.Speak == protocol.SpeakAll {
 		s.Speak = "" // left out, as what is usual is
 	}
@@ -71,7 +75,7 @@ func (s *stored) settings(of Settings) Settings {
 	return Settings{
 		Title: same(of.Title, s.Title), SlowModeMS: same(of.SlowModeMS, s.SlowMode), Closed: same(of.Closed, s.Closed), Speak: same(of.Speak, speak),
 		FollowMinutes: same(of.FollowMinutes, s.FollowMinutes), EmojiOnly: same(of.EmojiOnly, s.EmojiOnly), LinksOff: same(of.LinksOff, s.LinksOff),
-		Review: same(of.Review, s.review()), Filter: same(of.Filter, s.filter()),
+		Review: same(of.Review, s.review()), Filter: same(of.Filter, s.filter()), Shield: same(of.Shield, s.shield()),
 	}
 }
 
@@ -141,6 +145,7 @@ type policy struct {
 	stored
 	revision uint64
 	words    *filter.Set // of Filter
+	shielded *shielded   // nil: off
 	muted    sanctions
 	banned   sanctions
 	deleted  map[string]bool // by mid; false: shown again
@@ -166,6 +171,7 @@ func newPolicy(s stored, revision uint64) *policy {
 	if len(p.Pinned) == 0 || string(p.Pinned) == "null" {
 		p.Pinned = nil
 	}
+	p.shielded = newShielded(p.Shield)
 	p.muted, p.banned = byUser(p.Mutes), byUser(p.Bans)
 	p.deleted = make(map[string]bool, len(p.Deleted))
 	for _, d := range p.Deleted {
@@ -329,6 +335,7 @@ func (r *Room) adopt(value []byte, revision uint64) {
 		next := r.withOwed(next)
 		c := difference(r.id, old, next, r.hub.cfg.Now().UnixMilli())
 		if r.replace(old, next, c) {
+			r.pardon(old, next)
 			return
 		}
 	}

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"liveroom/internal/lock"
 	"liveroom/limit"
 	"liveroom/protocol"
 	"liveroom/room/audience"
 	"liveroom/room/people"
+	"liveroom/room/raid"
 )
 
 // Room is one live room on this node.
@@ -22,6 +24,7 @@ type Room struct {
 	shares   *shares
 	crowds   crowds
 	audience *audience.Audience[*Member]
+	since    time.Time     // when it opened here
 	ready    chan struct{} // closed once opening has ended
 	gone     chan struct{} // closed once the room is closed for good
 
@@ -36,6 +39,8 @@ type Room struct {
 
 	policy     atomic.Pointer[policy] // stored with mu held
 	people     *people.Census
+	raids      raid.Detector
+	raising    atomic.Bool  // somebody says that there is a raid
 	heard      heard        // custom events
 	tallied    tallied      // owned by opening, then by the hub's sweeper
 	showStored atomic.Int64 // when, an instant of the gate's
@@ -56,6 +61,7 @@ func newRoom(h *Hub, id string) *Room {
 		subject: limit.Subject{Scope: limit.ScopeRoom}, shares: newShares(), audience: audience.New[*Member](&h.showing),
 		ready: make(chan struct{}), gone: make(chan struct{}),
 	}
+	r.since = h.cfg.Now()
 	r.policy.Store(&policy{})
 	r.people = people.New(h.part)
 	r.showStored.Store(int64(awake))
@@ -131,6 +137,7 @@ func (f *feed) Message(c protocol.Class, message []byte) {
 		(*Room)(f).customs(message)
 	case protocol.ClassDanmaku:
 		f.people.Danmaku()
+		(*Room)(f).watch(message)
 		f.audience.Message(c, message)
 	default:
 		f.audience.Message(c, message)

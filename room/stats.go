@@ -214,6 +214,7 @@ type Info struct {
 	Allowed   []string   `json:"allowed"` // guests whom bans of others' networks do not bar
 	protocol.Speech
 	Review protocol.Review   `json:"review"`
+	Shield protocol.Shield   `json:"shield"`
 	Filter protocol.WordList `json:"filter"`
 
 	Shows []people.Told `json:"-"` // the newest first
@@ -263,7 +264,7 @@ func (r *Room) Info() Info {
 		Summary: r.Summary(), SlowModeMS: p.SlowMode, Pinned: p.Pinned,
 		Quota: r.quota(now), Refusals: r.stats.newest(now),
 		Mutes: inForce(p.Mutes, r.hub.cfg.Now().UnixMilli()), Bans: inForce(p.Bans, r.hub.cfg.Now().UnixMilli()),
-		Appointed: append([]standing{}, p.Appointed...), Allowed: append([]string{}, p.Allowed...), Speech: p.Speech, Review: p.review(), Filter: p.filter(),
+		Appointed: append([]standing{}, p.Appointed...), Allowed: append([]string{}, p.Allowed...), Speech: p.Speech, Review: p.review(), Shield: p.shield(), Filter: p.filter(),
 	}
 	i.Shows = r.people.Shows()
 	i.Rates.TenSeconds, i.Rates.Minute = r.stats.rates(now, 10), r.stats.rates(now, 60)

@@ -11,6 +11,7 @@ export class Settings {
   #path;
   #token;
   #touched = false;
+  #shield = "off";
 
   /** `path` is the room's resource, `token()` its bearer. */
   constructor(path, token, page) {
@@ -25,15 +26,18 @@ export class Settings {
       event.preventDefault();
       this.#save();
     }, { signal });
+    $("raid-end").addEventListener("click", () => this.#put({ shield: { mode: this.#shield } }), { signal });
     onLanguage(() => this.#options());
     this.#options();
   }
 
   /** Shows the room as it is, unless the host is changing it. */
   show(room) {
+    this.#raid(room.shield);
     if (this.#touched) return;
     $("room-title").value = room.title ?? "";
     $("closed").checked = room.closed === true;
+    $("shield").value = room.shield?.mode ?? "off";
     $("emoji-only").checked = room.emoji_only === true;
     $("links-off").checked = room.links_off === true;
     $("follow").value = room.follow_minutes ?? 0;
@@ -42,9 +46,19 @@ export class Settings {
     this.#options(Math.round((room.slow_mode_ms ?? 0) / 1000));
   }
 
+  /** Says that there is a raid, with what one of it said, until it is over. */
+  #raid(shield) {
+    this.#shield = shield?.mode ?? "off";
+    const raid = shield?.raid;
+    const said = raid && raid.until > Date.now() ? this.#page.language.text("host.raid", { text: raid.sample, t: this.#page.language.duration(raid.until - Date.now()) }) : "";
+    if (said !== "") $("raid").firstElementChild.textContent = said;
+    $("raid").hidden = said === "";
+  }
+
   async #save() {
     const settings = { title: $("room-title").value.trim(), slow_mode_ms: Number($("slow").value) * 1000, closed: $("closed").checked,
       speak: $("speak").value, emoji_only: $("emoji-only").checked, links_off: $("links-off").checked, follow_minutes: Math.max(0, Math.floor(Number($("follow").value))) };
+    if ($("shield").value !== this.#shield) settings.shield = { mode: $("shield").value };
     const answer = await this.#put(settings);
     if (answer.code === 0 || answer.code >= 400) {
       this.#say(answer.msg ?? explain(answer, this.#page.language), "bad");
