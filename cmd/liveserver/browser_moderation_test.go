@@ -106,4 +106,6 @@ func TestModeration(t *testing.T) {
 	ann.until("pinned", `document.getElementById("pinned").textContent.includes("cheap gold")`)
 	host.press("the pin, in the audit", `[...document.querySelectorAll("#audit li")].find((l) => l.textContent.includes("pinned a message"))?.querySelector("button")`)
 	ann.until("and taken back there", `document.getElementById("pinned").hidden`)
+	bob.choose("cheap gold", "Clean up: all of the last hour")
+	ann.until("nothing of hers is left", saying("cheap gold")+" === 0 && "+saying("rather silver")+" === 0 && "+saying("no thanks")+" === 1")
 }

@@ -11,16 +11,16 @@ test("what is offered follows rank, and what there is to act on", () => {
   assert.equal(of({ id: "bob" }, said("ann")), "reply");
   assert.equal(of({ id: "s", role: "service" }, said("ann")), "reply", "a service moderates nothing");
   const mia = { id: "mia", role: "moderator" };
-  assert.equal(of(mia, said("ann")), "reply delete pin mute ban kick who");
+  assert.equal(of(mia, said("ann")), "reply delete pin mute ban kick cleanup who");
   assert.equal(of(mia, said("moe", "moderator")), "reply pin who", "nobody acts on an equal");
   assert.equal(of(mia, said("hal", "host")), "reply pin who");
   assert.equal(of(mia, said("s", "service")), "reply pin who", "and nobody on a service");
   assert.equal(of(mia, said("mia", "moderator")), "reply delete pin who", "own words alone");
-  assert.equal(of({ id: "hal", role: "host" }, said("ann")), "reply delete pin mute ban kick appoint who");
-  assert.equal(of({ id: "hal", role: "host" }, said("mia", "moderator")), "reply delete pin mute ban kick dismiss who");
-  assert.equal(of(mia, said("ann", "viewer", { deleted: true })), "mute ban kick who", "no words, no act on them");
-  assert.equal(of(mia, said("ann", "viewer", { mid: undefined })), "mute ban kick who");
-  assert.equal(of(mia, { kind: "gift", user: { id: "ann" } }), "mute ban kick who");
+  assert.equal(of({ id: "hal", role: "host" }, said("ann")), "reply delete pin mute ban kick cleanup appoint who");
+  assert.equal(of({ id: "hal", role: "host" }, said("mia", "moderator")), "reply delete pin mute ban kick cleanup dismiss who");
+  assert.equal(of(mia, said("ann", "viewer", { deleted: true })), "mute ban kick cleanup who", "no words, no act on them");
+  assert.equal(of(mia, said("ann", "viewer", { mid: undefined })), "mute ban kick cleanup who");
+  assert.equal(of(mia, { kind: "gift", user: { id: "ann" } }), "mute ban kick cleanup who");
   assert.equal(of(mia, { kind: "notice" }), "");
 });
 
@@ -66,6 +66,7 @@ test("an own held message waits, and is then sent in its place or dropped", () =
   assert.equal(messages.decide("m2", "dropped").status, "dropped");
   assert.equal(messages.decide("m2", "sent"), null, "once");
   assert.deepEqual(messages.entries.map((e) => e.status), ["sent", "dropped"]);
+  assert.deepEqual(messages.erase({ user: { id: "me" }, from: 0, until: 15 }), ["m1"], "an own message has the time of its answer");
 });
 
 test("a message that was released late stands where its time is", () => {

@@ -49,6 +49,7 @@ export class Messages {
     entry.status = ack.code === 200 ? "sent" : ack.reason === "held" ? "held" : ack.code === 202 ? "hidden" : "failed";
     if (ack.mid !== undefined) {
       entry.mid = ack.mid;
+      entry.ts = ack.ts;
       this.#unclaimed.delete(ack.mid);
     }
     this.#changed.add(entry);

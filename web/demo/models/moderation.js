@@ -34,7 +34,7 @@ export function actsOn(me, { user, mid, deleted, kind = "chat" }) {
   const below = !own && outranks(me.role, user.role);
   if (said && (own || below)) acts.push("delete");
   if (said) acts.push("pin");
-  if (below) acts.push("mute", "ban", "kick");
+  if (below) acts.push("mute", "ban", "kick", "cleanup");
   if (below && rank(me.role) >= RANKS.host) acts.push(user.role === "moderator" ? "dismiss" : "appoint");
   acts.push("who");
   return acts;
@@ -43,11 +43,16 @@ export function actsOn(me, { user, mid, deleted, kind = "chat" }) {
 /** How long an act is offered to be undone where it was made; the audit offers it for longer. */
 export const UNDO_MS = 10_000;
 
-const FINAL = ["kick", "announce", "release", "drop", "undo"];
+/** What can't be taken back. */
+const FINAL = ["kick", "cleanup", "announce", "release", "drop", "undo"];
+
+export function isFinal(action) {
+  return FINAL.includes(action);
+}
 
 /** Whether an entry of the audit can be asked to be undone; what was undone since is in `undone`. */
 export function canUndo(entry, undone) {
-  return !FINAL.includes(entry.action) && entry.was !== undefined && !undone.has(entry.seq);
+  return !isFinal(entry.action) && entry.was !== undefined && !undone.has(entry.seq);
 }
 
 /** The entries that others took back. */

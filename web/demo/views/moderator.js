@@ -1,6 +1,6 @@
 // What staff does from a message or a name: the menu, the forms that ask for more, what was done and its undo, and who somebody is.
 
-import { BAN_SECONDS, MUTE_SECONDS, UNDO_MS, actsOn, readSanction } from "../models/moderation.js";
+import { BAN_SECONDS, MUTE_SECONDS, UNDO_MS, actsOn, isFinal, readSanction } from "../models/moderation.js";
 import { portray } from "../models/person.js";
 import { explain, whyOf } from "../models/refusal.js";
 import { aria, dressFace, make } from "./dom.js";
@@ -8,7 +8,7 @@ import { openMenu, openSheet } from "./menu.js";
 import { get } from "./poll.js";
 import { fillFacts } from "./tables.js";
 
-const ICONS = { reply: "reply", delete: "trash", pin: "pin", mute: "mute", ban: "ban", kick: "enter", appoint: "shield", dismiss: "shield", who: "person" };
+const ICONS = { reply: "reply", delete: "trash", pin: "pin", mute: "mute", ban: "ban", kick: "enter", cleanup: "trash", appoint: "shield", dismiss: "shield", who: "person" };
 const UNITS = [60, 3600, 86_400];
 
 export class Moderator {
@@ -56,7 +56,7 @@ export class Moderator {
     openMenu({
       at, signal, label: portray(entry.user).name,
       items: acts.map((act) => ({
-        id: act, icon: ICONS[act], text: language.text(`mod.${act}`), tone: ["delete", "ban", "kick"].includes(act) ? "bad" : "",
+        id: act, icon: ICONS[act], text: language.text(`mod.${act}`), tone: ["delete", "ban", "kick", "cleanup"].includes(act) ? "bad" : "",
         choices: act === "mute" ? times("mute", MUTE_SECONDS) : act === "ban" ? times("ban", BAN_SECONDS) : undefined,
       })),
       onPick: (id) => this.#picked(id, entry),
@@ -78,14 +78,10 @@ export class Moderator {
     const { language } = this.#page;
     const answer = await this.#connection.request("moderate", { action, ...fields });
     const name = user ? portray(user).name : fields.user ?? "";
-    if (answer.code === 200) this.#toast(language.text(`mod.did.${action}`, { name, t: this.#time(fields.seconds ?? 0) }), this.#undoes(action) ? answer.seq : undefined);
+    if (answer.code === 200) this.#toast(language.text(`mod.did.${action}`, { name, t: this.#time(fields.seconds ?? 0) }), isFinal(action) ? undefined : answer.seq);
     else this.#toast(answer.msg ?? explain(answer, language), undefined, "bad");
     this.#onDone(answer);
     return answer;
-  }
-
-  #undoes(action) {
-    return !["kick", "announce", "release", "drop", "undo"].includes(action);
   }
 
   #time(seconds) {
