@@ -360,7 +360,7 @@ func TestThePlatformSaysWhoComesIn(t *testing.T) {
 			}
 		}
 		mod.Leave()
-		mod = w.join("demo", "mod") // as its token counted it in, so it was counted out
+		w.join("demo", "mod") // as its token counted it in, so it was counted out
 		n := asked
 		host := w.join("demo", "host", as(protocol.RoleHost))
 		host.moderate(protocol.ActionBan, target("v", 60))

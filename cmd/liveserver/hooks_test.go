@@ -54,7 +54,9 @@ func TestThePlatformSaysWhoComesInAndWhatIsShown(t *testing.T) {
 	if e := bob.ask("danmaku", `,"text":"hold this"`); e.num("code") != http.StatusAccepted || e.str("reason") != "held" {
 		t.Errorf("a held one: %v", e)
 	}
-	mod.wait("that it waits", func(e event) bool { return e.kind() == "held" && e.str("cause") == "hook" && e.str("text") == "hold this" })
+	mod.wait("that it waits", func(e event) bool {
+		return e.kind() == "held" && e.str("cause") == "hook" && e.str("text") == "hold this"
+	})
 
 	platform.kill()
 	await(t, "a platform that is known to be away", func() bool {

@@ -78,14 +78,6 @@ func (s *set) count() (n int, exact bool) {
 	return s.told, false
 }
 
-func (s *set) clone() set {
-	c := set{exact: maps.Clone(s.exact), told: s.told}
-	if s.sketch != nil {
-		c.sketch = s.sketch.Clone()
-	}
-	return c
-}
-
 // A set's encoding begins with its form.
 const (
 	formExact  = 'e' // hashes of eight bytes in their order
