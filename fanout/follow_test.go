@@ -36,7 +36,7 @@ func followingAll(t *testing.T, cfg Config) (*Fabric, <-chan string) {
 		return err == nil
 	})
 	t.Cleanup(stop)
-	for _, kept := range []*store.Editions{f.Store.Rules, f.Store.Catalogue} {
+	for _, kept := range []*store.Editions{f.Store.Rules, f.Store.Catalogue, f.Store.Filter} {
 		if stop, err = kept.Follow(func(store.Edition) {}); err != nil {
 			t.Fatal(err)
 		}

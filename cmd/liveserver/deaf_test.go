@@ -10,6 +10,7 @@ import (
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
+	"liveroom/fanout/link"
 	"liveroom/internal/redistest"
 )
 
@@ -56,7 +57,7 @@ func TestRevokedOverARestartOfNATS(t *testing.T) {
 
 	nats.Shutdown()
 	nats.WaitForShutdown()
-	const all = "[nats presence revocations rooms rules secrets settings]"
+	all := fmt.Sprint(append([]string{"nats"}, link.Followed()...))
 	await(t, "all is named", func() bool { return degraded(two) == all && degraded(one) == all })
 	if status := revoke(); status != http.StatusServiceUnavailable {
 		t.Errorf("revoked with %d while nobody could store it", status)

@@ -134,8 +134,9 @@ const (
 // are more than enough and not more than one reading brings.
 func (d *RecentLog) lately(ctx context.Context, room string) (newest []link.Record, err error) {
 	least, most, back := time.Duration(0), recentAge, recentAge // since least there are too few, since most too many
+	now := time.Now()                                           // one for all tries: what is between two windows must not move
 	for range latelyTries {
-		start := time.Now().Add(-back)
+		start := now.Add(-back)
 		got, err := d.link.Read(ctx, link.EventsStream, link.Ask{Next: link.SaidPrefix + protocol.Token(room), Start: &start, Batch: latelyMost})
 		if err != nil {
 			return nil, err
