@@ -126,7 +126,7 @@ func TestDeafConnectionIsNoticedAndReplaced(t *testing.T) {
 	s := natsServer(t)
 	p := newProxy(t, s.ClientURL())
 	cfg := nodeConfig(s, "n1")
-	cfg.URLs, cfg.ProbeEvery, cfg.ProbeTimeout = []string{p.url()}, 20*time.Millisecond, 200*time.Millisecond
+	cfg.URLs, cfg.ProbeEvery, cfg.ProbeTimeout = []string{p.url()}, 20*time.Millisecond, 400*time.Millisecond
 	f := open(t, cfg)
 	node(t, s, "n2")
 	l, _ := subscribe(t, f, "demo")
@@ -156,7 +156,7 @@ func TestDeafConnectionIsNoticedAndReplaced(t *testing.T) {
 func TestGiftWithoutAnAnswerIsUnknown(t *testing.T) {
 	t.Parallel()
 	p := newProxy(t, natsServer(t).ClientURL())
-	f := open(t, Config{NodeID: "n1", URLs: []string{p.url()}, Shared: true, StoreTimeout: 300 * time.Millisecond, SweepEvery: never})
+	f := open(t, Config{NodeID: "n1", URLs: []string{p.url()}, Shared: true, StoreTimeout: 2 * time.Second, SweepEvery: never})
 	l, _ := subscribe(t, f, "demo")
 	p.swallow.Store(true)
 	if _, err := f.Store.Gifts.StoreGift(testContext(t), "demo", "u", "c", []byte("rose")); !errors.Is(err, link.ErrUnknown) {
@@ -183,7 +183,7 @@ func TestGiftOverABrokenConnectionIsUnknown(t *testing.T) {
 	s := natsServer(t)
 	other := node(t, s, "n2")
 	p := newProxy(t, s.ClientURL())
-	f := open(t, Config{NodeID: "n1", URLs: []string{p.url()}, Shared: true, StoreTimeout: 300 * time.Millisecond, SweepEvery: never})
+	f := open(t, Config{NodeID: "n1", URLs: []string{p.url()}, Shared: true, StoreTimeout: 2 * time.Second, SweepEvery: never})
 	p.swallow.Store(true)
 	done := make(chan error)
 	go func() {
