@@ -13,7 +13,10 @@ import (
 // printer is a room that prints what it is told.
 type printer struct{ done chan struct{} }
 
-func (p printer) Message(c protocol.Class, event []byte) { fmt.Printf("%s %s\n", c, event) }
+func (p printer) Message(c protocol.Class, event []byte) {
+	fmt.Printf("%s %s\n", c, event)
+	p.done <- struct{}{}
+}
 func (p printer) Gift(g protocol.StoredGift) {
 	fmt.Printf("gift %d after %d: %s\n", g.Seq, g.Prev, g.Event)
 	p.done <- struct{}{}
@@ -46,6 +49,7 @@ func Example() {
 	if err := f.Feeds.Publish(protocol.ClassDanmaku, "demo", []byte(`{"ev":"danmaku","text":"hello"}`)); err != nil {
 		panic(err)
 	}
+	<-room.done // danmaku and gifts have no order between one another
 	// On disk when it returns; the same id again has the same sequence and no effect.
 	for range 2 {
 		receipt, err := f.Store.Gifts.StoreGift(ctx, "demo", "u1", "c8", []byte(`{"ev":"gift","gift":"rose"}`))
