@@ -24,20 +24,20 @@ func (b *browser) pages(s *server, viewer string) map[string]*tab {
 	return map[string]*tab{"lobby": lobby, "room": room, "host": host, "admin": admin}
 }
 
-// clickAll clicks every button and summary of a page once, also those that the clicks bring, and answers what asks back
-// with its first button. It returns how many there were. A link away from the page is none.
+// clickAll clicks every button and summary of a page once, also those that the clicks bring, and says no to what asks
+// back, which may come late on a busy machine. It returns how many there were. A link away from the page is none.
 const clickAll = `(async () => {
 	const done = new Set();
 	const name = (e) => e.id || e.className + "/" + e.textContent;
 	for (let more = true, round = 0; more && round < 8; round++) {
 		more = false;
 		for (const e of document.querySelectorAll("button, summary, input[type=radio]")) {
-			if (done.has(name(e)) || e.disabled || !(e.type === "radio" ? e.parentElement : e).checkVisibility()) continue;
+			if (done.has(name(e)) || e.disabled || e.id === "confirm-go" || !(e.type === "radio" ? e.parentElement : e).checkVisibility()) continue;
 			done.add(name(e));
 			more = true;
 			e.click();
-			document.getElementById("confirm-cancel")?.click();
 			await new Promise((r) => setTimeout(r, 20));
+			document.getElementById("confirm-cancel")?.click();
 		}
 	}
 	return done.size;
@@ -84,9 +84,10 @@ func TestEveryButton(t *testing.T) {
 	s := startServer(t, dir)
 	b := startBrowser(t)
 	least := map[string]int{"lobby": 2, "room": 11, "host": 2, "admin": 29} // besides the languages, which may be a list
-	for name, p := range b.pages(s, tokenFor(t, dir, "-sub", "ann", "-name", "Ann")) {
+	pages := b.pages(s, tokenFor(t, dir, "-sub", "ann", "-name", "Ann"))
+	for _, name := range []string{"lobby", "room", "host", "admin"} { // one after the other: a button of the host's takes away those of the room
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+			p := pages[name]
 			p.t = t
 			if n := p.clickAll(); n < least[name] {
 				t.Errorf("only %d buttons", n)
