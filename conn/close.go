@@ -3,7 +3,6 @@ package conn
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"math/rand/v2"
 	"net"
@@ -139,7 +138,7 @@ func (s *Session) partRead(in *intake, left time.Duration) (int, error) {
 		_ = s.nc.SetReadDeadline(time.Now().Add(left))
 		return s.nc.Read(in.buf[:])
 	}
-	n, err := s.reader.readNow(in)
+	n, err := s.readNow(in)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		_ = s.nc.SetReadDeadline(time.Time{})
 	}
@@ -176,10 +175,7 @@ func (s *Session) abort() {
 	}
 	s.wakeLocked()
 	s.mu.Unlock()
-	nc := s.nc
-	if t, ok := nc.(*tls.Conn); ok {
-		nc = t.NetConn()
-	}
+	nc, _ := socket.Beneath(s.nc)
 	if t, ok := nc.(*net.TCPConn); ok && reset {
 		// The peer does not take what is under way; without this the kernel would keep it for minutes.
 		_ = t.SetLinger(0)

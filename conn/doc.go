@@ -6,11 +6,11 @@
 // session's bounded queue and to a writer goroutine that lives as long as the queue. TLS and whatever is no plain TCP
 // socket always take the queue.
 //
-// A viewer of whom nothing comes costs no goroutine and no buffer (plain TCP on Linux), wherever in a frame its input stopped: the
+// A viewer of whom nothing comes costs no goroutine and no buffer (Linux), wherever in a frame its input stopped: the
 // reader of frames can stop behind any byte, and what it has of a message stays with the session. So half a frame
 // holds nothing that another viewer needs. One poller waits for the input of all that rest, in an epoll set, and gives each
-// that has some to a reader. On other unixes a goroutine of 2 KB waits in its place. On TLS and on Windows every session
-// keeps its reader.
+// that has some to a reader. On other unixes a goroutine of 2 KB waits in its place. TLS that is laid over a [socket.Carrier]
+// stops behind any byte too; what it has of a record, and its keys, stay with it. On Windows every session keeps its reader.
 //
 // Whatever comes is a frame, and each frame is spent on the [Meter]: messages, fragments, pings, pongs. A message of several
 // frames costs several.

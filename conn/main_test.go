@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 	"go.uber.org/goleak"
 
+	"liveroom/conn/socket"
 	"liveroom/protocol"
 )
 
@@ -84,15 +85,27 @@ type node struct {
 	lobby *testLobby
 	url   string // ws://…
 	addr  string // host:port
+	tls   bool
 }
 
 func startNode(t testing.TB, cfg Config, l *testLobby) *node {
+	t.Helper()
+	return serveNode(t, cfg, l, false)
+}
+
+func serveNode(t testing.TB, cfg Config, l *testLobby, tls bool) *node {
 	t.Helper()
 	a, err := NewAcceptor(cfg, l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := httptest.NewServer(a)
+	srv := httptest.NewUnstartedServer(a)
+	if tls {
+		srv.Listener = socket.Carry(srv.Listener)
+		srv.StartTLS()
+	} else {
+		srv.Start()
+	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
@@ -101,7 +114,7 @@ func startNode(t testing.TB, cfg Config, l *testLobby) *node {
 		}
 		srv.Close()
 	})
-	return &node{Acceptor: a, lobby: l, url: "ws" + strings.TrimPrefix(srv.URL, "http"), addr: strings.TrimPrefix(srv.URL, "http://")}
+	return &node{Acceptor: a, lobby: l, url: "ws" + strings.TrimPrefix(srv.URL, "http"), addr: srv.Listener.Addr().String(), tls: tls}
 }
 
 // failer is what [testing.TB] and [rapid.T] have in common.

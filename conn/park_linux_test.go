@@ -29,25 +29,40 @@ func untilResting(t testing.TB, s *Session) {
 	})
 }
 
-// eachWay runs a test with a poller, and as where there is none.
-func eachWay(t *testing.T, test func(t *testing.T, polled bool)) {
-	for _, polled := range []bool{true, false} {
-		t.Run(fmt.Sprintf("polled=%v", polled), func(t *testing.T) { test(t, polled) })
+// way is how sessions rest: with a poller, or as where there is none; below TLS or not.
+type way struct{ polled, tls bool }
+
+// eachWay runs a test in all of them.
+func eachWay(t *testing.T, test func(t *testing.T, w way)) {
+	for _, w := range []way{{true, false}, {false, false}, {true, true}, {false, true}} {
+		t.Run(fmt.Sprintf("polled=%v,tls=%v", w.polled, w.tls), func(t *testing.T) { test(t, w) })
 	}
 }
 
-func startWay(t *testing.T, polled bool, cfg Config, l *testLobby) *node {
+func startWay(t *testing.T, w way, cfg Config, l *testLobby) *node {
 	t.Helper()
-	n := startNode(t, cfg, l)
-	if !polled {
+	n := serveNode(t, cfg, l, w.tls)
+	if !w.polled {
 		n.once.Do(func() {})
 	}
 	return n
 }
 
+// tcpOf is the connection of a client below TLS.
+func tcpOf(c net.Conn) *net.TCPConn {
+	bare, _ := socket.Beneath(c)
+	return bare.(*net.TCPConn)
+}
+
 // Sessions that say nothing cost no goroutine and no buffer: a few readers wait for all of them.
 func TestIdleSessionsHaveNoGoroutines(t *testing.T) {
-	n := startNode(t, Config{}, newLobby())
+	for _, tls := range []bool{false, true} {
+		t.Run(fmt.Sprintf("tls=%v", tls), func(t *testing.T) { idleSessionsHaveNoGoroutines(t, way{true, tls}) })
+	}
+}
+
+func idleSessionsHaveNoGoroutines(t *testing.T, w way) {
+	n := startWay(t, w, Config{}, newLobby())
 	_, first := rawJoin(t, n)
 	untilResting(t, first)
 	before := runtime.NumGoroutine()
@@ -99,13 +114,13 @@ func TestAWrappedConnectionRests(t *testing.T) {
 // are answered between the parts of a message.
 func TestInputInPieces(t *testing.T) { eachWay(t, inputInPieces) }
 
-func inputInPieces(t *testing.T, polled bool) {
+func inputInPieces(t *testing.T, w way) {
 	l := newLobby()
-	n := startWay(t, polled, Config{}, l)
+	n := startWay(t, w, Config{}, l)
 	var clients []*rawConn
 	for range 3 {
 		c, s := rawJoin(t, n)
-		_ = c.Conn.(*net.TCPConn).SetNoDelay(true)
+		_ = tcpOf(c.Conn).SetNoDelay(true)
 		untilResting(t, s)
 		clients = append(clients, c)
 	}
@@ -162,8 +177,8 @@ func piece(t *rapid.T, id int) []byte {
 // peer is gone after the close timeout.
 func TestClosingASessionThatRests(t *testing.T) { eachWay(t, closingASessionThatRests) }
 
-func closingASessionThatRests(t *testing.T, polled bool) {
-	n := startWay(t, polled, Config{CloseTimeout: 300 * time.Millisecond}, newLobby())
+func closingASessionThatRests(t *testing.T, w way) {
+	n := startWay(t, w, Config{CloseTimeout: 300 * time.Millisecond}, newLobby())
 	for _, last := range []string{"", "half a frame", "closed behind its input"} {
 		c, s := rawJoin(t, n)
 		untilResting(t, s)
@@ -200,8 +215,8 @@ func closingASessionThatRests(t *testing.T, polled bool) {
 // A client that echoes the close frame, or sends the first one, and keeps its side of TCP open, is not waited for.
 func TestAfterBothCloseFramesNobodyWaits(t *testing.T) { eachWay(t, afterBothCloseFramesNobodyWaits) }
 
-func afterBothCloseFramesNobodyWaits(t *testing.T, polled bool) {
-	n := startWay(t, polled, Config{CloseTimeout: time.Hour}, newLobby())
+func afterBothCloseFramesNobodyWaits(t *testing.T, w way) {
+	n := startWay(t, w, Config{CloseTimeout: time.Hour}, newLobby())
 	c, s := rawJoin(t, n)
 	untilResting(t, s)
 	s.Close(protocol.Refusal{Code: protocol.CloseKicked})
@@ -229,20 +244,20 @@ func afterBothCloseFramesNobodyWaits(t *testing.T, polled bool) {
 // Peers that end their stream or reset it while the session rests are noticed at once.
 func TestAPeerLeavesASessionThatRests(t *testing.T) { eachWay(t, aPeerLeavesASessionThatRests) }
 
-func aPeerLeavesASessionThatRests(t *testing.T, polled bool) {
-	n := startWay(t, polled, Config{Heartbeat: time.Hour}, newLobby())
-	for i, end := range []func(*net.TCPConn) error{
-		(*net.TCPConn).CloseWrite,
-		(*net.TCPConn).Close,
-		func(c *net.TCPConn) error { return errors.Join(c.SetLinger(0), c.Close()) },
-		func(c *net.TCPConn) error { // what is sent last is still handled
+func aPeerLeavesASessionThatRests(t *testing.T, w way) {
+	n := startWay(t, w, Config{Heartbeat: time.Hour}, newLobby())
+	for i, end := range []func(net.Conn) error{
+		func(c net.Conn) error { return tcpOf(c).CloseWrite() },
+		net.Conn.Close,
+		func(c net.Conn) error { return errors.Join(tcpOf(c).SetLinger(0), tcpOf(c).Close()) },
+		func(c net.Conn) error { // what is sent last is still handled
 			_, err := c.Write(masked(opText, []byte(`{"op":"like","id":"l","count":1}`)))
-			return errors.Join(err, c.CloseWrite())
+			return errors.Join(err, c.(interface{ CloseWrite() error }).CloseWrite())
 		},
 	} {
 		c, s := rawJoin(t, n)
 		untilResting(t, s)
-		if err := end(c.Conn.(*net.TCPConn)); err != nil {
+		if err := end(c.Conn); err != nil {
 			t.Fatal(err)
 		}
 		n.running.Wait()
@@ -255,8 +270,8 @@ func aPeerLeavesASessionThatRests(t *testing.T, polled bool) {
 // Half a frame is waited for as long as a message may take, and then the peer is gone.
 func TestHalfAFrameEndsASessionThatRested(t *testing.T) { eachWay(t, halfAFrameEndsASessionThatRested) }
 
-func halfAFrameEndsASessionThatRested(t *testing.T, polled bool) {
-	n := startWay(t, polled, Config{Heartbeat: 100 * time.Millisecond, PongTimeout: 100 * time.Millisecond, MessageTimeout: 100 * time.Millisecond}, newLobby())
+func halfAFrameEndsASessionThatRested(t *testing.T, w way) {
+	n := startWay(t, w, Config{Heartbeat: 100 * time.Millisecond, PongTimeout: 100 * time.Millisecond, MessageTimeout: 100 * time.Millisecond}, newLobby())
 	for _, part := range [][]byte{
 		masked(opText, []byte(`{"op":"like"}`))[:1],
 		masked(opText, []byte(`{"op":"like"}`))[:12],
@@ -292,23 +307,19 @@ func TestAFloodBehindTheCloseEnds(t *testing.T) {
 // where they belong.
 func TestDescriptorsAreUsedAgain(t *testing.T) { eachWay(t, descriptorsAreUsedAgain) }
 
-func descriptorsAreUsedAgain(t *testing.T, polled bool) {
+func descriptorsAreUsedAgain(t *testing.T, w way) {
 	l := newLobby()
 	var byID sync.Map
 	l.hello = func(s *Session, r *protocol.Request) (Seat, *protocol.Refusal) {
 		byID.Store(strings.Clone(r.ID), s)
 		return l.seat(s), nil
 	}
-	n := startWay(t, polled, Config{CloseTimeout: 100 * time.Millisecond}, l)
+	n := startWay(t, w, Config{CloseTimeout: 100 * time.Millisecond}, l)
 	var wg sync.WaitGroup
 	for worker := range 8 {
 		wg.Go(func() {
 			for round := range 60 {
-				nc, err := net.Dial("tcp", n.addr)
-				if err != nil {
-					t.Error(err)
-					return
-				}
+				nc := rawSocket(t, n)
 				id := fmt.Sprintf("%d-%d", worker, round)
 				c := rawUpgrade(t, nc, string(masked(opText, []byte(`{"op":"hello","id":"`+id+`","room":"demo"}`))))
 				c.readFrame(t)
@@ -322,7 +333,7 @@ func descriptorsAreUsedAgain(t *testing.T, polled bool) {
 				case 0:
 					s.Close(protocol.Refusal{Code: protocol.CloseKicked})
 				case 1:
-					_ = nc.(*net.TCPConn).SetLinger(0)
+					_ = tcpOf(nc).SetLinger(0)
 				case 2:
 					s.abort()
 				}
@@ -332,7 +343,7 @@ func descriptorsAreUsedAgain(t *testing.T, polled bool) {
 	}
 	wg.Wait()
 	n.running.Wait()
-	if !polled {
+	if !w.polled {
 		return
 	}
 	if got := n.poller.Len(); got != 0 {
@@ -343,7 +354,7 @@ func descriptorsAreUsedAgain(t *testing.T, polled bool) {
 // Without a poller a session that rests holds no buffer and a goroutine of 2 KB.
 func TestRestingWithoutAPoller(t *testing.T) {
 	const viewers = 400
-	n := startWay(t, false, Config{}, newLobby())
+	n := startWay(t, way{}, Config{}, newLobby())
 	var before, after runtime.MemStats
 	_, s := rawJoin(t, n)
 	untilResting(t, s)

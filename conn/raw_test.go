@@ -2,6 +2,7 @@ package conn
 
 import (
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"testing"
@@ -57,11 +58,20 @@ func rawDial(t testing.TB, n *node, more string) *rawConn {
 
 func rawSocket(t testing.TB, n *node) net.Conn {
 	t.Helper()
+	nc := n.socket(t)
+	t.Cleanup(func() { nc.Close() })
+	return nc
+}
+
+func (n *node) socket(t failer) net.Conn {
+	t.Helper()
 	nc, err := net.Dial("tcp", n.addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { nc.Close() })
+	if n.tls {
+		nc = tls.Client(nc, &tls.Config{InsecureSkipVerify: true})
+	}
 	return nc
 }
 

@@ -19,6 +19,8 @@ import (
 type reader struct {
 	seat    Seat
 	raw     syscall.RawConn // for reads that do not wait; nil when the session can't rest
+	carrier *socket.Carrier // what TLS reads from then; nil on plain TCP
+	through *socket.Reader  // which TLS reads with at this moment
 	ahead   []byte          // what net/http had read of the client's frames
 	msg     *scratch        // of the message or frame that has begun; nil between two
 	kept    int             // bytes of it that count among the acceptor's

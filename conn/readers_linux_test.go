@@ -14,7 +14,7 @@ import (
 // A seat that takes its time holds nobody else up.
 func TestASlowSeatHoldsNobodyUp(t *testing.T) { eachWay(t, aSlowSeatHoldsNobodyUp) }
 
-func aSlowSeatHoldsNobodyUp(t *testing.T, polled bool) {
+func aSlowSeatHoldsNobodyUp(t *testing.T, w way) {
 	l := newLobby()
 	release := make(chan struct{})
 	l.receive = func(s *Session, r *protocol.Request) {
@@ -23,7 +23,7 @@ func aSlowSeatHoldsNobodyUp(t *testing.T, polled bool) {
 		}
 		s.Control(protocol.AppendAck(nil, protocol.Ack{ID: r.ID, Code: protocol.OK}, s.Lang()))
 	}
-	n := startWay(t, polled, Config{}, l)
+	n := startWay(t, w, Config{}, l)
 	var slow []*rawConn
 	for range 300 {
 		c, _ := rawJoin(t, n)
@@ -157,9 +157,9 @@ func TestAsidesAreReadPast(t *testing.T) {
 // stopped, wherever that was.
 func TestHalfFramesHoldNoReader(t *testing.T) { eachWay(t, halfFramesHoldNoReader) }
 
-func halfFramesHoldNoReader(t *testing.T, polled bool) {
+func halfFramesHoldNoReader(t *testing.T, w way) {
 	const most = 16
-	n := startWay(t, polled, Config{MaxReaders: most}, newLobby())
+	n := startWay(t, w, Config{MaxReaders: most}, newLobby())
 	frame := frameOf(0x81, `{"op":"like","id":"l","count":1}`)
 	var halves []*rawConn
 	for i := range 2 * most {

@@ -20,7 +20,7 @@ func (s *Session) fill(in *intake) error {
 	}
 	var err error
 	if r.raw != nil {
-		in.to, err = r.readNow(in)
+		in.to, err = s.readNow(in)
 	} else {
 		s.idle()
 		in.to, err = s.nc.Read(in.buf[:])
@@ -61,14 +61,39 @@ func (s *Session) unkeep() {
 }
 
 // readNow reads what has come of a socket that can rest, into in. It fails with [socket.ErrWouldBlock] when there is nothing.
-func (r *reader) readNow(in *intake) (int, error) {
+func (s *Session) readNow(in *intake) (int, error) {
+	r := &s.reader
+	if r.carrier == nil {
+		return r.pull(&in.read, in.buf[:])
+	}
+	s.mu.Lock()
+	slow := s.writingLocked()
+	s.mu.Unlock()
+	// TLS answers a new key (RFC 8446, section 4.6.3) while it reads, and behind a peer that does not read that waits for the
+	// write's time-out. Such a session holds no place of a reader.
+	if slow && s.a.readers.leave() {
+		defer s.a.readers.back()
+	}
+	r.through = &in.read
+	defer func() { r.through = nil }()
+	return s.nc.Read(in.buf[:])
+}
+
+// beneath is a reader as TLS reads from it.
+type beneath reader
+
+// Read implements [io.Reader]; it does not wait.
+func (b *beneath) Read(p []byte) (int, error) { return (*reader)(b).pull(b.through, p) }
+
+// pull is one read of the socket itself.
+func (r *reader) pull(from *socket.Reader, p []byte) (int, error) {
 	// The bit goes before the read: what comes behind it makes a new event (epoll(7), edge-triggered) that sets it again.
 	if r.ready.And(^input) == 0 {
 		return 0, socket.ErrWouldBlock
 	}
-	n, err := in.read.Read(r.raw, in.buf[:])
+	n, err := from.Read(r.raw, p)
 	// Less than was asked for is all there was; only the end of the stream behind it may have been announced with it.
-	if n == len(in.buf) || err != nil && err != socket.ErrWouldBlock {
+	if n == len(p) || err != nil && err != socket.ErrWouldBlock {
 		r.ready.Or(input)
 	}
 	return n, err
@@ -111,7 +136,9 @@ func (s *Session) watch() bool {
 	}
 	if err := s.a.poller.Add(s.reader.raw, s); err != nil {
 		s.a.cfg.Logger.Warn("a session can't rest", "session", s.id, "err", err)
-		s.reader.raw = nil
+		if s.reader.raw = nil; s.reader.carrier != nil {
+			s.reader.carrier.From = nil
+		}
 		return false
 	}
 	s.reader.watched = true

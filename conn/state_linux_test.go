@@ -2,7 +2,6 @@ package conn
 
 import (
 	"fmt"
-	"net"
 	"testing"
 	"time"
 
@@ -102,7 +101,7 @@ func (l *life) over() {
 // turn say, and its parts agree on the way.
 func TestStates(t *testing.T) { eachWay(t, states) }
 
-func states(t *testing.T, polled bool) {
+func states(t *testing.T, w way) {
 	release := make(chan struct{})
 	lobby := newLobby()
 	lobby.hello = func(s *Session, r *protocol.Request) (Seat, *protocol.Refusal) {
@@ -119,12 +118,9 @@ func states(t *testing.T, polled bool) {
 			s.Await(func() { <-release })
 		}
 	}
-	n := startWay(t, polled, Config{CloseTimeout: time.Hour, Heartbeat: time.Hour, MessageTimeout: time.Hour}, lobby)
+	n := startWay(t, w, Config{CloseTimeout: time.Hour, Heartbeat: time.Hour, MessageTimeout: time.Hour}, lobby)
 	rapid.Check(t, func(t *rapid.T) {
-		nc, err := net.Dial("tcp", n.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		nc := n.socket(t)
 		defer nc.Close()
 		l := &life{n: n, c: rawUpgrade(t, nc, ""), stage: greeting, turn: resting}
 		var all []*Session

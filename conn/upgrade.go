@@ -126,8 +126,14 @@ func (s *Session) attach(nc net.Conn, ahead []byte) {
 	if len(ahead) > 0 {
 		r.ahead = ahead
 	}
-	if fd, raw := socket.Descriptor(nc); fd >= 0 {
-		s.wire.fd, s.order = fd, fd
+	bare, carrier := socket.Beneath(nc)
+	if fd, raw := socket.Descriptor(bare); fd >= 0 && (bare == nc || carrier != nil) {
+		s.order = fd
+		if bare == nc {
+			s.wire.fd = fd
+		} else {
+			r.carrier, carrier.From = carrier, (*beneath)(r)
+		}
 		socket.LimitUnsent(fd, s.a.cfg.UnsentBytes)
 		s.a.startPoller()
 		r.raw = raw

@@ -33,6 +33,7 @@ type serverOptions struct {
 	secret               string
 	pids                 []int
 	compress, insecure   bool
+	tls                  bool
 	spawn                int
 	server, serverLog    string
 	rules, nats, redis   string
@@ -135,6 +136,7 @@ func (o *options) serverFlags(set *flag.FlagSet) {
 	set.BoolVar(&o.compress, "compress", false, "take deflated frames, as browsers do, and count the bytes that come")
 	set.BoolVar(&o.insecure, "insecure", false, "accept any TLS certificate")
 	set.IntVar(&o.spawn, "spawn", 0, "start so many nodes instead")
+	set.BoolVar(&o.tls, "tls", false, "the nodes started speak TLS, with a certificate that is made for the run")
 	set.StringVar(&o.server, "server", "", "the liveserver to start; empty: build it from this module")
 	set.StringVar(&o.rules, "rules", "", "limit rules of the nodes started, a file; empty: the scenario's own")
 	set.StringVar(&o.nats, "nats", "", "NATS of the nodes started; empty: several get one of their own, one has it inside")

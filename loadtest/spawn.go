@@ -2,9 +2,15 @@ package main
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/x509"
 	"encoding/hex"
+	"encoding/pem"
 	"fmt"
+	"math/big"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -134,6 +140,13 @@ func (b *bench) start(ctx context.Context) error {
 	o.secret = b.fleet.secret
 	b.fleet.extra = []string{"-addr", "127.0.0.1:0", "-admin-addr", "127.0.0.1:0", "-limits-file", rules, "-drain-timeout", "1s", "-log-level", "warn",
 		"-rooms-create-rate", "0"}
+	if o.tls {
+		flags, err := certificate(dir)
+		if err != nil {
+			return fmt.Errorf("a certificate for the nodes: %w", err)
+		}
+		b.fleet.extra, o.insecure = append(b.fleet.extra, flags...), true
+	}
 	for i := range o.spawn {
 		n, err := b.fleet.launch(ctx, nodeName(i))
 		if err != nil {
@@ -142,6 +155,31 @@ func (b *bench) start(ctx context.Context) error {
 		o.urls, o.admins, o.pids = append(o.urls, n.url), append(o.admins, n.admin), append(o.pids, n.Cmd.Process.Pid)
 	}
 	return nil
+}
+
+// certificate writes one of ECDSA P-256 into dir and returns the flags that name it.
+func certificate(dir string) (flags []string, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	of := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(240 * time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	cert, err := x509.CreateCertificate(rand.Reader, of, of, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	for flag, block := range map[string]pem.Block{"-tls-cert": {Type: "CERTIFICATE", Bytes: cert}, "-tls-key": {Type: "PRIVATE KEY", Bytes: der}} {
+		name := filepath.Join(dir, flag[1:]+".pem")
+		if err := os.WriteFile(name, pem.EncodeToMemory(&block), 0o600); err != nil {
+			return nil, err
+		}
+		flags = append(flags, flag, name)
+	}
+	return flags, nil
 }
 
 func nodeName(i int) string { return fmt.Sprintf("n%d", i+1) }

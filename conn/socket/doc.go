@@ -10,5 +10,5 @@
 // Who holds a number sees to it that nothing uses it once the connection is closed, since it may be another's by then. A
 // [Poller] is safe for concurrent use; its mutex is a leaf. A [Reader] belongs to one goroutine.
 //
-// Files: reader.go, socket_*.go by system, poller_*.go.
+// Files: reader.go, carrier.go (what is beneath TLS), socket_*.go by system, poller_*.go.
 package socket

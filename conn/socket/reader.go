@@ -1,12 +1,18 @@
 package socket
 
 import (
-	"errors"
+	"net"
 	"syscall"
 )
 
-// ErrWouldBlock says that nothing has come.
-var ErrWouldBlock = errors.New("nothing to read yet")
+// ErrWouldBlock says that nothing has come. It is a [net.Error] of a moment, behind which TLS goes on.
+var ErrWouldBlock net.Error = wouldBlock{}
+
+type wouldBlock struct{}
+
+func (wouldBlock) Error() string   { return "nothing to read yet" }
+func (wouldBlock) Timeout() bool   { return true }
+func (wouldBlock) Temporary() bool { return true }
 
 // Reader does one read that does not wait at a time, in a form that allocates nothing.
 type Reader struct {

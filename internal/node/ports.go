@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"liveroom/conn/socket"
 	"liveroom/docs"
 	"liveroom/internal/admit"
 	"liveroom/internal/api"
@@ -78,6 +79,9 @@ func (n *Node) keepDoors(reg *prometheus.Registry) {
 	a := admit.Allot()
 	a.Tell(n.log, n.cfg.Sessions.Max)
 	refused := admit.RefusedConnections(reg)
+	if n.viewers.TLSConfig != nil {
+		n.viewers.ln = socket.Carry(n.viewers.ln)
+	}
 	viewers := admit.NewDoorkeeper(n.viewers.ln, a.Viewers, "main", refused, n.log)
 	viewers.Among(n.acceptor.Sockets, n.cfg.TrustedProxies)
 	operators := admit.NewDoorkeeper(n.operators.ln, a.Admin, "admin", refused, n.log)
