@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,7 +19,6 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	natsserver "github.com/nats-io/nats-server/v2/server"
 
 	"liveroom/internal/redistest"
 )
@@ -31,44 +28,6 @@ var (
 	chaosSeed = flag.Uint64("chaos-seed", 1, "of what TestChaos breaks, and when")
 )
 
-// asNATS makes the test binary a NATS server with its streams in that directory, on the port that follows it.
-const asNATS = "LIVESERVER_AS_NATS"
-
-// natsFile in a NATS server's directory is its configuration, read again at SIGHUP, in place of what chaos wants.
-const natsFile = "nats.conf"
-
-// serveNATS runs until the process is killed.
-func serveNATS(dir, port string) {
-	var n int
-	fmt.Sscan(port, &n)
-	opts := &natsserver.Options{
-		Host: "127.0.0.1", Port: n, JetStream: true, StoreDir: dir, SyncAlways: true, NoSigs: true, NoLog: true,
-		JetStreamMaxStore: 16 << 30, JetStreamMaxMemory: 1 << 30,
-	}
-	switch configured, err := natsserver.ProcessConfigFile(filepath.Join(dir, natsFile)); {
-	case err == nil:
-		opts = configured
-	case !errors.Is(err, os.ErrNotExist):
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	s, err := natsserver.NewServer(opts)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	s.Start()
-	select {}
-}
-
-// newNATS is a NATS server that can be killed.
-func newNATS(t *testing.T) *child {
-	return newChild(t, func(address, dir string) string {
-		_, port, _ := net.SplitHostPort(address)
-		return asNATS + "=" + dir + "|" + port
-	})
-}
-
 // chaos is three nodes with what they share, all of them processes that can be killed.
 type chaos struct {
 	t     *testing.T
@@ -76,16 +35,17 @@ type chaos struct {
 	nodes [3]*process
 	dirs  [3]string
 	at    [3]string // the nodes' addresses, which stay
-	nats  *child
+	nats  []*child  // one, or a cluster
 	redis *redistest.Server
 	front *redistest.Proxy // before redis
 	more  []string         // arguments of the nodes
 }
 
-func newChaos(t *testing.T, more ...string) *chaos {
-	c := &chaos{t: t, more: more, rng: rand.New(rand.NewPCG(*chaosSeed, 0)), redis: redistest.Start(t), nats: newNATS(t)}
+// newChaos starts it, with so many NATS servers.
+func newChaos(t *testing.T, servers int, more ...string) *chaos {
+	c := &chaos{t: t, more: more, rng: rand.New(rand.NewPCG(*chaosSeed, 0)), redis: redistest.Start(t), nats: newNATSCluster(t, servers)}
 	c.front = redistest.NewProxy(t, c.redis.Addr)
-	c.nats.start()
+	startAll(c.nats)
 	for i := range c.nodes {
 		c.dirs[i], c.at[i] = t.TempDir(), freeAddress(t)
 		c.startNode(i)
@@ -98,7 +58,7 @@ const chaosSecret = "a secret that all of the nodes share"
 func (c *chaos) startNode(i int) {
 	c.t.Helper()
 	c.nodes[i] = startProcess(c.t, c.dirs[i], append([]string{"-node-id", fmt.Sprintf("n%d", i+1), "-addr", c.at[i], "-auth-secret", chaosSecret,
-		"-nats", "nats://" + c.nats.address, "-redis", c.front.URL(), "-log-level", "error"}, c.more...)...)
+		"-nats", natsURLs(c.nats), "-redis", c.front.URL(), "-log-level", "error"}, c.more...)...)
 }
 
 // rest waits as long as a fault lasts.
@@ -123,9 +83,11 @@ func (c *chaos) with(faults map[string]func()) map[string]func() {
 			p.signal(syscall.SIGCONT)
 		},
 		"NATS is killed": func() {
-			c.nats.kill()
+			for _, n := range c.nats {
+				n.kill()
+			}
 			rest(700 * time.Millisecond)
-			c.nats.start()
+			startAll(c.nats)
 		},
 	})
 	return faults
@@ -373,7 +335,7 @@ func breakThings(t *testing.T, c *chaos, faults map[string]func(), long time.Dur
 // under its number, on every node, and all nodes are well afterwards.
 func TestChaos(t *testing.T) {
 	t.Parallel()
-	c := newChaos(t)
+	c := newChaos(t, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), *chaosFor+2*time.Minute)
 	defer cancel()
 	stop := make(chan struct{})

@@ -78,18 +78,32 @@ func newChild(t *testing.T, as func(address, dir string) string) *child {
 
 func (c *child) start() {
 	c.t.Helper()
+	startAll([]*child{c})
+}
+
+// startAll starts all of them before it waits for one: a server alone may have nobody to agree with.
+func startAll(children []*child) {
+	for _, c := range children {
+		c.launch()
+	}
+	for _, c := range children {
+		await(c.t, "one who listens at "+c.address, func() bool {
+			conn, err := net.Dial("tcp", c.address)
+			if err == nil {
+				conn.Close()
+			}
+			return err == nil
+		})
+	}
+}
+
+func (c *child) launch() {
+	c.t.Helper()
 	c.cmd = exec.Command(os.Args[0])
 	c.cmd.Env = []string{c.as, "HOME=" + c.dir}
 	if err := c.cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
-	await(c.t, "one who listens at "+c.address, func() bool {
-		conn, err := net.Dial("tcp", c.address)
-		if err == nil {
-			conn.Close()
-		}
-		return err == nil
-	})
 }
 
 func (c *child) kill() {

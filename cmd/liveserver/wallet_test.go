@@ -20,7 +20,7 @@ import (
 	"liveroom/internal/hooktest"
 )
 
-var walletFor = flag.Duration("wallet", 10*time.Second, "how long TestWallet breaks things")
+var walletFor = flag.Duration("wallet", 10*time.Second, "how long TestWallet breaks things, TestWalletOverACluster twice as long")
 
 // asWallet makes the test binary a platform's wallet: its address, its file, the share of calls that go wrong.
 const asWallet = "LIVESERVER_AS_WALLET"
@@ -145,17 +145,48 @@ func walletFaults(c *chaos, w *child) map[string]func() {
 	})
 }
 
-// TestWallet kills and stops nodes and the platform's wallet, some of whose answers are lost or late anyway, while people give, each
-// gift twice and on two nodes at that: in the end the wallet has taken the price of each gift in the ledger once, and nothing else. A webhook, whose
-// platform fails half of its calls, was told of each of them in order, by whichever node was there.
+// leaderFaults are what TestWalletOverACluster does to the servers that decide about gifts, and about what is being paid for.
+func leaderFaults(c *chaos) map[string]func() {
+	faults := map[string]func(){
+		"the gifts' leader is stopped for 10 s": func() {
+			leader := natsLeader(c.t, c.nats, "liveroom_gifts")
+			leader.cmd.Process.Signal(syscall.SIGSTOP)
+			rest(10 * time.Second)
+			leader.cmd.Process.Signal(syscall.SIGCONT)
+		},
+	}
+	for name, stream := range map[string]string{"the gifts' leader is killed": "liveroom_gifts", "the intents' leader is killed": "liveroom_intents"} {
+		faults[name] = func() {
+			leader := natsLeader(c.t, c.nats, stream)
+			leader.kill()
+			rest(3 * time.Second)
+			leader.start()
+		}
+	}
+	return faults
+}
+
+// TestWallet kills and stops nodes and the platform's wallet, some of whose answers are lost or late anyway.
 func TestWallet(t *testing.T) {
 	t.Parallel()
+	settleUnder(t, 1, walletFaults, *walletFor)
+}
+
+// TestWalletOverACluster kills and stops the leaders of three NATS servers.
+func TestWalletOverACluster(t *testing.T) {
+	t.Parallel()
+	settleUnder(t, 3, func(c *chaos, _ *child) map[string]func() { return leaderFaults(c) }, 2**walletFor)
+}
+
+// settleUnder does faults while people give, each gift twice and on two nodes at that: in the end the wallet has taken the price of each gift in
+// the ledger once, and nothing else. A webhook, whose platform fails half of its calls, was told of each of them in order, by whichever node was there.
+func settleUnder(t *testing.T, servers int, faults func(*chaos, *child) map[string]func(), long time.Duration) {
 	w := newWallet(t, 0.1)
 	box := newInbox(t)
 	platform := httptest.NewServer(box)
 	defer platform.Close()
-	c := newChaos(t, "-webhooks", "[{name: books, url: '"+platform.URL+"', kinds: [gift]}]", "-gifts-authority", "hook", "-hooks-secrets", walletSecret, "-hooks-gift-url", "http://"+w.address+"/hooks", "-hooks-gift-timeout", walletPatience.String())
-	ctx, cancel := context.WithTimeout(t.Context(), *walletFor+2*time.Minute)
+	c := newChaos(t, servers, "-webhooks", "[{name: books, url: '"+platform.URL+"', kinds: [gift]}]", "-gifts-authority", "hook", "-hooks-secrets", walletSecret, "-hooks-gift-url", "http://"+w.address+"/hooks", "-hooks-gift-timeout", walletPatience.String())
+	ctx, cancel := context.WithTimeout(t.Context(), long+2*time.Minute)
 	defer cancel()
 	service := tokenFor(t, c.dirs[0], "-auth-secret", chaosSecret, "-sub", "shop", "-role", "service")
 	begin := webhookPlace(t, c.nodes[0], service)
@@ -168,7 +199,7 @@ func TestWallet(t *testing.T) {
 		givers[i] = &giver{c: c, user: user, token: token, rng: rand.New(rand.NewPCG(*chaosSeed, uint64(i+1))), acked: map[int]int64{}, fickle: i >= 6}
 		wg.Go(func() { givers[i].give(ctx, stop) })
 	}
-	breakThings(t, c, walletFaults(c, w), *walletFor)
+	done := breakThings(t, c, faults(c, w), long)
 	close(stop)
 	wg.Wait()
 	acked, open, total := map[string]map[int]int64{}, map[string][]int{}, 0
@@ -211,7 +242,7 @@ func TestWallet(t *testing.T) {
 			cancelled++
 		}
 	}
-	t.Logf("%d gifts acknowledged, %d in the ledger, %d given back", total, len(ledger), cancelled)
+	t.Logf("%d gifts acknowledged, %d in the ledger, %d given back, under %v", total, len(ledger), cancelled, done)
 	if total == 0 {
 		t.Error("nobody could give")
 	}
