@@ -12,6 +12,7 @@ import (
 
 	"liveroom/fanout/link"
 	"liveroom/fanout/store"
+	"liveroom/internal/trace"
 	"liveroom/protocol"
 )
 
@@ -68,6 +69,8 @@ type Config struct {
 
 	// Metrics registers what is counted. Nil: counted for nobody.
 	Metrics prometheus.Registerer
+	// Trace is of what is waited for. Nil: nothing is traced.
+	Trace *trace.Tracer
 }
 
 func (c Config) withDefaults() Config {
@@ -101,7 +104,7 @@ func (c Config) link() link.Config {
 		NodeID: c.NodeID, URLs: c.URLs, Credentials: c.Credentials, TLS: c.TLS,
 		DataDir: c.DataDir, DiskMost: store.DiskMost(c.GiftBytes, c.Danmaku.Bytes), MemoryMost: store.MemoryMost,
 		StoreTimeout: c.StoreTimeout, ProbeTimeout: c.ProbeTimeout, FollowEvery: c.FollowEvery,
-		Metrics: link.NewMetrics(c.Metrics),
+		Metrics: link.NewMetrics(c.Metrics), Trace: c.Trace,
 	}
 }
 

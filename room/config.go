@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"liveroom/internal/trace"
 	"liveroom/limit"
 	"liveroom/protocol"
 	"liveroom/room/audience"
@@ -56,6 +57,8 @@ type Config struct {
 	Log *slog.Logger
 	// Metrics counts. Default: counted for nobody.
 	Metrics *Metrics
+	// Trace is of gifts on their way into the ledger. Default: nobody sees it.
+	Trace *trace.Tracer
 
 	// AutoCreate lets a join make a room that nobody has seen before.
 	AutoCreate bool

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"liveroom/internal/trace"
 	"liveroom/limit"
 	"liveroom/protocol"
 )
@@ -60,14 +61,21 @@ func (r *Room) put(ctx context.Context, by *Speaker, req *protocol.Request, g *p
 func (r *Room) store(ctx context.Context, by *Speaker, req *protocol.Request, e *answer) protocol.Ack {
 	ctx, cancel := context.WithTimeout(ctx, r.hub.cfg.GiftTimeout)
 	defer cancel()
+	ctx, op := r.hub.cfg.Trace.Begin(ctx, trace.Gift, "give", r.id)
 	receipt, err := r.put(ctx, by, req, e.gift)
-	if declined := (*protocol.Error)(nil); errors.As(err, &declined) {
+	declined := (*protocol.Error)(nil)
+	if errors.As(err, &declined) {
+		op.Result("declined")
+		err = nil
+	}
+	op.End(err)
+	if declined != nil {
 		e.gift = nil
 		by.user.takeBack(by.place, req.Gift, req.Count)
 		return protocol.Refuse(req.ID, declined)
 	}
 	if err != nil {
-		r.hub.troubled("gift is not stored", r.id, err)
+		r.hub.troubledIn(ctx, "gift is not stored", r.id, err)
 		if errors.Is(err, ErrRefused) && !e.gift.tried {
 			e.gift = nil
 			by.user.takeBack(by.place, req.Gift, req.Count)
@@ -92,7 +100,7 @@ func (r *Room) stored(ctx context.Context, by *Speaker, req *protocol.Request, e
 		first, err = protocol.ParseGift(old.Event)
 	}
 	if err != nil {
-		r.hub.troubled("stored gift can't be read", r.id, err)
+		r.hub.troubledIn(ctx, "stored gift can't be read", r.id, err)
 		e.gift.tried = true
 		return protocol.Refuse(req.ID, later(req.Op, protocol.OutcomeUnknown))
 	}

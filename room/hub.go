@@ -231,13 +231,18 @@ func (h *Hub) Close(ctx context.Context) error {
 
 // troubled logs what is wrong, each kind at most once in ten seconds.
 func (h *Hub) troubled(what, room string, err error) {
+	h.troubledIn(context.Background(), what, room, err)
+}
+
+// troubledIn is troubled by what belongs to a trace.
+func (h *Hub) troubledIn(ctx context.Context, what, room string, err error) {
 	const every = 10 * time.Second
 	now := h.gate.Now()
 	if last, ok := h.warned.Load(what); ok && now.Sub(last.(limit.Instant)) < every {
 		return
 	}
 	h.warned.Store(what, now)
-	h.cfg.Log.Warn(what, "room", room, "err", err)
+	h.cfg.Log.WarnContext(ctx, what, "room", room, "err", err)
 }
 
 // stamper turns instants of the gate's clock into times that people and other nodes understand. A message carries the

@@ -58,7 +58,7 @@ type Room struct {
 func newRoom(h *Hub, id string) *Room {
 	r := &Room{
 		id: id, hub: h,
-		subject: limit.Subject{Scope: limit.ScopeRoom}, shares: newShares(), audience: audience.New[*Member](&h.showing),
+		subject: limit.Subject{Scope: limit.ScopeRoom}, shares: newShares(), audience: audience.New[*Member](id, &h.showing),
 		ready: make(chan struct{}), gone: make(chan struct{}),
 	}
 	r.since = h.cfg.Now()

@@ -126,7 +126,9 @@ func (r Record) Decided() uint64 {
 func (r Record) Outdates(other Record) bool { return other.Origin > 0 && other.Origin < r.Decided() }
 
 // Read returns what the stream has for the request, in the order of its sequence.
-func (l *Link) Read(ctx context.Context, stream string, req Ask) ([]Record, error) {
+func (l *Link) Read(ctx context.Context, stream string, req Ask) (out []Record, err error) {
+	ctx, op := l.Traced(ctx, "read", stream)
+	defer func() { op.End(err) }()
 	ctx, cancel := l.Bounded(ctx)
 	defer cancel()
 	body, err := json.Marshal(req)
@@ -144,7 +146,6 @@ func (l *Link) Read(ctx context.Context, stream string, req Ask) ([]Record, erro
 	if err := l.Store.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, body); err != nil {
 		return nil, fmt.Errorf("read %s: %w", stream, err)
 	}
-	var out []Record
 	for {
 		var m *nats.Msg
 		select {
@@ -170,7 +171,9 @@ func (l *Link) Read(ctx context.Context, stream string, req Ask) ([]Record, erro
 }
 
 // Last returns the newest message on the subject.
-func (l *Link) Last(ctx context.Context, stream, subject string) (Record, bool, error) {
+func (l *Link) Last(ctx context.Context, stream, subject string) (_ Record, ok bool, err error) {
+	ctx, op := l.Traced(ctx, "last", stream)
+	defer func() { op.End(err) }()
 	ctx, cancel := l.Bounded(ctx)
 	defer cancel()
 	m, err := l.Store.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+stream+"."+subject, nil)
@@ -225,7 +228,9 @@ func (l *Link) ReadSure(ctx context.Context, stream string, req Ask) ([]Record, 
 
 // StreamInfo is the leader's word. Its TimeStamp is the leader's clock, by which ages of what it stored are told: this node's may be
 // another one.
-func (l *Link) StreamInfo(ctx context.Context, stream string) (*jetstream.StreamInfo, error) {
+func (l *Link) StreamInfo(ctx context.Context, stream string) (_ *jetstream.StreamInfo, err error) {
+	ctx, op := l.Traced(ctx, "info", stream)
+	defer func() { op.End(err) }()
 	ctx, cancel := l.Bounded(ctx)
 	defer cancel()
 	s, err := l.JS.Stream(ctx, stream)
@@ -237,7 +242,9 @@ func (l *Link) StreamInfo(ctx context.Context, stream string) (*jetstream.Stream
 
 // LeaderGet returns the message, false when there is none. What other replicas answer may be older than what somebody was
 // shown.
-func (l *Link) LeaderGet(ctx context.Context, stream string, req Ask) (Record, bool, error) {
+func (l *Link) LeaderGet(ctx context.Context, stream string, req Ask) (_ Record, ok bool, err error) {
+	ctx, op := l.Traced(ctx, "get", stream)
+	defer func() { op.End(err) }()
 	ctx, cancel := l.Bounded(ctx)
 	defer cancel()
 	body, err := json.Marshal(req)

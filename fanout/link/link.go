@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"liveroom/internal/lock"
+	"liveroom/internal/trace"
 )
 
 var (
@@ -44,6 +45,7 @@ type Config struct {
 	StoreTimeout, ProbeTimeout, FollowEvery time.Duration
 
 	Metrics *Metrics
+	Trace   *trace.Tracer // of calls of the store; nil: of none
 }
 
 // Link is a node's way to NATS. All methods may be called from any goroutine.
@@ -330,6 +332,11 @@ func (l *Link) Publish(subject string, payload []byte) error {
 		return fmt.Errorf("%w: %w", ErrDisconnected, err)
 	}
 	return nil
+}
+
+// Traced is a call of JetStream about a stream, or about the subjects of a road.
+func (l *Link) Traced(ctx context.Context, call, of string) (context.Context, trace.Op) {
+	return l.cfg.Trace.Begin(ctx, trace.Store, call, of)
 }
 
 // Bounded bounds a wait for JetStream.

@@ -148,6 +148,9 @@ func (r *road) open() error {
 	return nil
 }
 
+// Class is the subjects of a road.
+func (l *Link) Class(name Road) string { return l.roads.all[name].class }
+
 // May returns ErrForbidden while the road is known to be shut.
 func (l *Link) May(name Road) error { return l.roads.all[name].open() }
 

@@ -58,10 +58,12 @@ func (g *Ledger) BeginGift(ctx context.Context, room, user, id string, event []b
 // storeGift also counts, and tells the room.
 func (g *Ledger) storeGift(ctx context.Context, room, id string, m *nats.Msg) (stored func() (protocol.Receipt, error)) {
 	start := time.Now()
+	_, op := g.link.Traced(ctx, "put", link.GiftStream)
 	m.Subject = giftSubject(room)
 	put := g.putGift(ctx, room, id, m)
 	return func() (protocol.Receipt, error) {
 		receipt, err := put()
+		op.End(err)
 		g.tell(room, receipt, err, time.Since(start))
 		return receipt, err
 	}

@@ -98,13 +98,15 @@ func (c *core) mayStore(road link.Road) error {
 
 // put stores one message. There is no second attempt: "no responders" means that nobody took it, and the client is told so at once.
 // A store that has failed answers a write that waits for the disk with silence, while it still answers questions.
-func (c *core) put(ctx context.Context, road link.Road, m *nats.Msg, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+func (c *core) put(ctx context.Context, road link.Road, m *nats.Msg, opts ...jetstream.PublishOpt) (ack *jetstream.PubAck, err error) {
 	if err := c.mayStore(road); err != nil {
 		return nil, err
 	}
+	ctx, op := c.link.Traced(ctx, "put", c.link.Class(road))
+	defer func() { op.End(err) }()
 	ctx, cancel := c.link.Bounded(ctx)
 	defer cancel()
-	ack, err := c.link.JS.PublishMsg(ctx, m, append(opts, jetstream.WithRetryAttempts(0))...)
+	ack, err = c.link.JS.PublishMsg(ctx, m, append(opts, jetstream.WithRetryAttempts(0))...)
 	return ack, c.settled(err)
 }
 
@@ -152,6 +154,8 @@ func (c *core) settled(err error) error {
 
 // drop takes a stored message away; false when it was not there.
 func (c *core) drop(ctx context.Context, stream string, seq uint64) (was bool, err error) {
+	ctx, op := c.link.Traced(ctx, "delete", stream)
+	defer func() { op.End(err) }()
 	ctx, cancel := c.link.Bounded(ctx)
 	defer cancel()
 	answer, err := c.link.Store.RequestWithContext(ctx, "$JS.API.STREAM.MSG.DELETE."+stream, fmt.Appendf(nil, `{"seq":%d,"no_erase":true}`, seq))

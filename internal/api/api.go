@@ -16,6 +16,7 @@ import (
 	"liveroom/internal/recent"
 	"liveroom/internal/rulebook"
 	"liveroom/internal/token"
+	"liveroom/internal/trace"
 	"liveroom/limit"
 	"liveroom/protocol"
 	"liveroom/room"
@@ -61,6 +62,7 @@ type Config struct {
 	Recent     func() recent.Traffic                 // what this node's limits decided lately
 	Networks   Networks                              // the buckets of addresses that sockets come from
 	Nodes      Nodes                                 // the others; nil: there are none
+	Trace      *trace.Tracer                         // nil: calls are not traced
 	Ending     context.Context                       // ends when answers that wait are to end; nil: never
 	Log        *slog.Logger                          // nil: nothing is logged
 	Metrics    prometheus.Registerer                 // nil: nobody sees how long calls take

@@ -126,13 +126,13 @@ var _ room.Bus = (*loopback)(nil)
 
 // world is an API over rooms without a broker.
 type world struct {
-	t      *testing.T
+	t      testing.TB
 	api    *API
 	h      http.Handler
 	tokens *token.Authority
 }
 
-func newWorld(t *testing.T, change func(*Config)) *world {
+func newWorld(t testing.TB, change func(*Config), of ...func(*room.Config)) *world {
 	t.Helper()
 	rules, err := limit.Default().Compile()
 	if err != nil {
@@ -140,7 +140,11 @@ func newWorld(t *testing.T, change func(*Config)) *world {
 	}
 	gate := limit.NewGate(rules, limit.NewClock())
 	b := &loopback{feeds: map[string]room.Feed{}, settings: map[string][]byte{}, shows: map[string][]byte{}}
-	hub, err := room.New(room.Config{Bus: b, Gate: gate, AutoCreate: true, EventTypes: []string{"poll"}, Gifts: []protocol.CatalogueGift{{ID: "rose", Name: "Rose", Price: 1}}})
+	rooms := room.Config{Bus: b, Gate: gate, AutoCreate: true, EventTypes: []string{"poll"}, Gifts: []protocol.CatalogueGift{{ID: "rose", Name: "Rose", Price: 1}}}
+	for _, f := range of {
+		f(&rooms)
+	}
+	hub, err := room.New(rooms)
 	if err != nil {
 		t.Fatal(err)
 	}

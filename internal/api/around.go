@@ -58,7 +58,7 @@ func (a *API) withCORS(next http.Handler) http.Handler {
 		h.Set("Access-Control-Expose-Headers", "Retry-After, RateLimit, RateLimit-Policy, ETag, "+requestIDHeader)
 		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 			h.Set("Access-Control-Allow-Methods", "GET, PUT, POST, DELETE")
-			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept-Language, If-Match, "+requestIDHeader)
+			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept-Language, If-Match, traceparent, "+requestIDHeader)
 			h.Set("Access-Control-Max-Age", "600")
 			w.WriteHeader(http.StatusNoContent)
 			return

@@ -7,6 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"liveroom/internal/trace"
 )
 
 // otherRoute is what no route matches, in metrics.
@@ -41,6 +43,22 @@ func (a *API) timed(route string, next http.Handler) http.Handler {
 		next.ServeHTTP(coded, r)
 		a.seconds.WithLabelValues(route, classOf(coded.code)).Observe(time.Since(began).Seconds())
 	})
+}
+
+// traced has a call be an operation, which belongs to the caller's trace if it is known who calls.
+func (a *API) traced(rt route, w http.ResponseWriter, r *http.Request, c caller) (_ *http.Request, end func()) {
+	ctx := r.Context()
+	if c.known {
+		ctx = trace.Accept(ctx, r.Header)
+	}
+	ctx, op := a.cfg.Trace.Begin(ctx, trace.API, rt.name(), r.PathValue("room"))
+	if rt.waits() {
+		op.Waits()
+	}
+	return r.WithContext(ctx), func() {
+		op.Answered(rt.method, rt.pattern, w.(*codedWriter).code) // timed's
+		op.End(nil)
+	}
 }
 
 // codedWriter knows the answer's code.

@@ -28,6 +28,9 @@ func (rt *route) spared(c caller) bool {
 	return administers(c, "") && strings.HasPrefix(rt.pattern, "/limits/") && rt.pattern != "/limits/check"
 }
 
+// waits tells whether a call's length says nothing, since it may wait for what is to come.
+func (rt *route) waits() bool { return rt.pattern == "/events" }
+
 // call is what every handler is given.
 type call struct {
 	caller
@@ -94,6 +97,8 @@ func (a *API) charged(rt route, next func(http.ResponseWriter, *http.Request, ca
 			}
 		}
 		c := a.authenticate(r)
+		r, end := a.traced(rt, w, r, c)
+		defer end()
 		if c.bad != nil && c.bad.Reason != protocol.ReasonUnauthenticated {
 			a.refuse(w, r, c.bad)
 			return

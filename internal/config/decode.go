@@ -29,6 +29,8 @@ func decode(p, v any) error {
 		return parse(p, v, strconv.ParseBool, "true or false")
 	case *int:
 		return parse(p, v, strconv.Atoi, "a whole number")
+	case *float64:
+		return parse(p, v, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }, "a number such as 0.1")
 	case *time.Duration:
 		return parse(p, v, time.ParseDuration, "a duration with its unit, such as 10s or 250ms")
 	case *[]string:

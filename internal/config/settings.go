@@ -73,6 +73,7 @@ type Config struct {
 	DrainDelay     time.Duration
 	DrainTimeout   time.Duration
 	PrintTokens    string
+	Tracing        Tracing
 	Log            Log
 }
 
@@ -198,10 +199,19 @@ type Sessions struct {
 	WriteTimeout time.Duration
 }
 
+// Tracing says where spans of operations are sent, and how many.
+type Tracing struct {
+	Endpoint string   // "": nowhere
+	Headers  []string // each name=value
+	Sample   float64  // 0 to 1
+	Service  string
+}
+
 // Log says what the server writes to standard error.
 type Log struct {
 	Level  string
 	Format string
+	Slow   time.Duration
 }
 
 // Setting is one row of the table.
@@ -367,10 +377,20 @@ func Settings() []Setting {
 			Doc: "Over how long sockets are sent away after SIGTERM."},
 		{Key: "print_tokens", Unit: "auto, always or never", Default: PrintAuto, into: func(c *Config) any { return &c.PrintTokens }, check: oneOf(PrintAuto, PrintAlways, PrintNever),
 			Doc: "Whether the addresses printed at start carry a host's and an admin's token, good for 12 hours; auto: on a terminal only."},
+		{Key: "tracing.endpoint", Unit: "URL", Default: "", into: func(c *Config) any { return &c.Tracing.Endpoint }, check: receiver,
+			Doc: "Where traces of API calls, gifts, hooks and store calls are sent, OTLP over HTTP, such as http://localhost:4318; /v1/traces unless it has a path. Empty: nowhere."},
+		{Key: "tracing.headers", Unit: "list of name=value", Default: "", into: func(c *Config) any { return &c.Tracing.Headers }, check: headers, Secret: true,
+			Doc: "Headers that are sent along, such as a key; in a value %20 is a space, and %25 a percent sign."},
+		{Key: "tracing.sample", Unit: "0 to 1", Default: "0.1", into: func(c *Config) any { return &c.Tracing.Sample }, check: share,
+			Doc: "The share of the traces begun here that are sent. A caller of the API with a token decides by its traceparent."},
+		{Key: "tracing.service", Unit: "text", Default: "liveroom", into: func(c *Config) any { return &c.Tracing.Service }, check: text("a name", func(s string) bool { return s != "" }),
+			Doc: "The service's name in traces."},
 		{Key: "log.level", Unit: "debug, info, warn or error", Default: "info", into: func(c *Config) any { return &c.Log.Level }, check: oneOf("debug", "info", "warn", "error"),
 			Doc: "The least important lines to write to standard error. Read again on SIGHUP."},
 		{Key: "log.format", Unit: "json or text", Default: "json", into: func(c *Config) any { return &c.Log.Format }, check: oneOf("json", "text"),
 			Doc: "How log lines look."},
+		{Key: "log.slow", Unit: "duration", Default: "1s", into: func(c *Config) any { return &c.Log.Slow }, check: between(0, time.Minute),
+			Doc: "How long an API call, a gift, a hook, a call of NATS or Redis or a room's tick may take before a line tells of it. 0 to 1m; 0: none does."},
 	}
 }
 

@@ -10,8 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"liveroom/internal/hook"
+	"liveroom/internal/trace"
 	"liveroom/protocol"
 )
 
@@ -57,6 +59,37 @@ var (
 	identifier = text("1 to 64 of A-Z a-z 0-9 _ -", func(s string) bool { return s == "" || protocol.ValidRoom(s) })
 	directory  = text("a directory", func(s string) bool { return s != "" })
 )
+
+var (
+	receiver = text("a URL that begins with http:// or https://, without user, query and fragment", func(s string) bool { return s == "" || trace.CheckEndpoint(s) == nil })
+
+	headerName = regexp.MustCompile(`^[!#$%&'*+.^_|~0-9A-Za-z` + "`" + `-]+$`) // RFC 9110, section 5.6.2
+)
+
+// share checks a part of all.
+func share(field any) string {
+	if n := *field.(*float64); n >= 0 && n <= 1 { // no NaN is
+		return ""
+	}
+	return "0 to 1"
+}
+
+// headers checks a list of headers.
+func headers(field any) string {
+	for _, h := range *field.(*[]string) {
+		if _, _, ok := Header(h); !ok {
+			return "each name=value, such as Authorization=Bearer%20key"
+		}
+	}
+	return ""
+}
+
+// Header reads one of tracing.headers.
+func Header(h string) (name, value string, ok bool) {
+	name, escaped, _ := strings.Cut(h, "=")
+	value, err := url.PathUnescape(escaped)
+	return name, value, err == nil && headerName.MatchString(name) && !strings.ContainsFunc(value, unicode.IsControl)
+}
 
 // eventTypes checks a list of at most maxEventTypes.
 func eventTypes(field any) string {
@@ -107,7 +140,11 @@ func (c Config) Validate() Faults {
 			continue
 		}
 		if allowed := s.check(s.into(&c)); allowed != "" {
-			v.add(s.Key, allowed, received(s.into(&c)))
+			what := received(s.into(&c))
+			if s.Secret {
+				what = "something else"
+			}
+			v.add(s.Key, allowed, what)
 		}
 	}
 	v.nats(c)
@@ -141,6 +178,8 @@ func received(field any) string {
 	switch p := field.(type) {
 	case *int:
 		return strconv.Itoa(*p)
+	case *float64:
+		return strconv.FormatFloat(*p, 'g', -1, 64)
 	case *time.Duration:
 		return p.String()
 	case *[]string:

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"liveroom/internal/trace"
 )
 
 // MaxAnswer is the longest body of an answer, in bytes: 64 texts of 1 KiB, each letter of which is escaped, and what is around them.
@@ -61,18 +63,17 @@ func (e *Endpoint) Call(ctx context.Context, c Call, answer Answer) error {
 		return &Failure{Outcome: Rubbish, Why: fmt.Errorf("encode %s: %w", c.Type, err)}
 	}
 	began := time.Now()
+	ctx, op := e.cfg.Trace.Begin(ctx, trace.Hook, c.Type, e.cfg.Name)
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
 	defer cancel()
-	failure := e.call(ctx, c, body, answer)
 	out := OK
-	if failure != nil {
-		out = failure.Outcome
+	if failure := e.call(ctx, c, body, answer); failure != nil {
+		out, err = failure.Outcome, failure
 	}
 	e.cfg.Metrics.done(e.cfg.Name, out, time.Since(began))
-	if failure != nil {
-		return failure
-	}
-	return nil
+	op.Result(string(out))
+	op.End(err)
+	return err
 }
 
 func (e *Endpoint) call(ctx context.Context, c Call, body []byte, answer Answer) *Failure {
@@ -157,6 +158,7 @@ func (e *Endpoint) try(ctx context.Context, c Call, body []byte, answer Answer) 
 	req.GetBody = nil // the transport repeats nothing by itself
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "liveroom")
+	trace.Tell(ctx, req.Header)
 	sign(req.Header, e.cfg.Secrets, c.ID, e.cfg.Now(), body)
 	res, err := e.client.Do(req)
 	if err != nil {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/sony/gobreaker/v2"
+
+	"liveroom/internal/trace"
 )
 
 // Where a hook may go over plain HTTP.
@@ -36,6 +38,7 @@ type Config struct {
 	InFlight int            // calls at a time
 	Waiting  int            // and beyond these, how many wait for a place
 	Metrics  *Metrics
+	Trace    *trace.Tracer // nil: calls are not traced
 	Log      *slog.Logger
 	Now      func() time.Time // of signatures; nil: time.Now
 }

@@ -13,5 +13,5 @@
 // inside.go (the fabric between nodes), questions.go (what nodes ask each other), adapters.go and journal.go (rooms, API and limits to the fabric),
 // quotas.go (limits over nodes), rulesource.go (where limits come from), changes.go (what is said to a change of them, before and
 // after), observers.go (who looks on at the gate), hooks.go (where the platform is asked), gifts.go (who pays for gifts), webhooks.go (what is delivered), erase.go (what is forgotten), readiness.go,
-// memory.go, datadir.go (its form), backup.go, doctor.go (what a node needs, examined).
+// memory.go, tracing.go, datadir.go (its form), backup.go, doctor.go (what a node needs, examined).
 package node

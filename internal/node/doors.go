@@ -61,7 +61,7 @@ func (n *Node) openDoors(reg *prometheus.Registry) error {
 	calls := api.New(api.Config{
 		Hub: n.hub, Ledger: n.fabric.Store.Gifts, Consumers: n.readers, Webhook: n.webhook, Ending: n.ending(), Audit: auditTrail{n.fabric.Store.Audit}, Held: heldQueue{n.fabric.Store.Held}, Said: n.fabric.Store.Recent, Revoker: n.fabric.Store.Revoked, Tokens: n.tokens, Gate: n.gate, ClientAddr: clientAddr, Create: created.Admit,
 		Attributes: n.cfg.Protocol.Attributes, Origins: n.cfg.AllowedOrigins(), Guests: n.cfg.Auth.Guests, Book: n.changes.Book, Catalogue: n.catalogue, Filter: n.words, Changes: n.changes, Recent: n.recentTraffic, Networks: arrivals.Acquire,
-		Nodes: nodes, Log: n.log, Metrics: reg,
+		Nodes: nodes, Log: n.log, Metrics: reg, Trace: n.trace,
 	})
 	if err := n.answerNodes(calls); err != nil {
 		return err

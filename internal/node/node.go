@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"log/slog"
 	"net"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -21,6 +22,7 @@ import (
 	"liveroom/internal/payment"
 	"liveroom/internal/preview"
 	"liveroom/internal/token"
+	"liveroom/internal/trace"
 	"liveroom/internal/webhook"
 	"liveroom/limit"
 	"liveroom/protocol"
@@ -33,6 +35,7 @@ type Node struct {
 	// Fixed after start.
 	cfg                               config.Config
 	log                               *slog.Logger
+	trace                             *trace.Tracer
 	certificate, operatorsCertificate *keyPair       // nil: plain HTTP
 	operatorsRoots                    *x509.CertPool // nil: operators show no certificate
 	viewers                           *port
@@ -72,6 +75,7 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, e
 	if err != nil {
 		return nil, err
 	}
+	log = slog.New(trace.Logs(log.Handler()))
 	n := &Node{cfg: cfg, log: log, failed: make(chan error, 2)}
 	if err := n.readCertificates(); err != nil {
 		return nil, err
@@ -94,6 +98,9 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, e
 	n.runs("watching the operators' certificate", n.operatorsCertificate.follow)
 	n.every("giving memory back", memoryEvery, newSurplus().giveBack)
 	reg := newRegistry()
+	if err = n.openTracing(reg); err != nil {
+		return nil, err
+	}
 	if err = n.joinNodes(ctx, reg); err != nil {
 		return nil, err
 	}
@@ -196,14 +203,14 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, rules *limit.Rul
 	n.hub, err = room.New(room.Config{
 		Bus: newBus(n.fabric), Gate: n.gate, Lag: n.lag.Read, Behind: n.cfg.Rooms.Behind, Shed: n.sockets.Shed, Verify: n.verify, Allowances: said.of, Elsewhere: n.elsewhere, Storing: n.fabric.Store.Storing,
 		EventTypes: n.cfg.Events.Types, NoteSessions: n.cfg.Events.Sessions == config.EventsOn, NoDanmaku: n.cfg.Events.Danmaku == config.EventsOff, Everywhere: n.everywhere, Followed: n.cfg.Rooms.Followed,
-		Gifts: n.cfg.Gifts.Catalogue, Node: n.cfg.NodeID, Log: n.log, Metrics: room.NewMetrics(reg),
+		Gifts: n.cfg.Gifts.Catalogue, Node: n.cfg.NodeID, Log: n.log, Metrics: room.NewMetrics(reg), Trace: n.trace,
 		AutoCreate: true, // whoever opens a room is asked by newRooms
 		GiftsBy:    protocol.GiftAuthority(n.cfg.Gifts.Authority),
 		Till:       n.sells(), JoinHook: joins, DanmakuHook: danmaku,
 		MarkKey:  n.markKey,
 		MaxRooms: n.cfg.Rooms.Max, MaxText: n.cfg.Rooms.TextGraphemes, RoomIdle: n.cfg.Rooms.Idle,
 		Heartbeat: n.cfg.Sessions.Heartbeat,
-		Audience:  audience.Config{Tick: n.cfg.Rooms.Tick, DeflateFrom: deflateFrom},
+		Audience:  audience.Config{Tick: n.cfg.Rooms.Tick, DeflateFrom: deflateFrom, Flushed: func(id string, took time.Duration) { n.trace.Took(trace.Tick, "flush", id, took) }},
 	})
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ import (
 // joinNodes opens the fabric between nodes.
 func (n *Node) joinNodes(ctx context.Context, reg prometheus.Registerer) (err error) {
 	cfg := stored(n.cfg)
-	cfg.Metrics = reg
+	cfg.Metrics, cfg.Trace = reg, n.trace
 	if n.cfg.Embedded() {
 		if n.fabric, err = fanout.Open(ctx, cfg, n.log); err != nil {
 			return config.Fault{Path: "data_dir", Allowed: "a directory that the embedded NATS server can use", Received: err.Error()}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"liveroom/internal/config"
+	"liveroom/internal/trace"
 	"liveroom/limit/cluster"
 	"liveroom/limit/redisstore"
 )
@@ -37,7 +39,7 @@ func (n *Node) shareQuotas(reg prometheus.Registerer) error {
 	n.quotas.store = store
 	n.closers.add("give quotas back", closeTimeout, n.quotas.close)
 	n.quotas.cluster, err = cluster.New(cluster.Config{
-		Store: store, Node: n.cfg.NodeID, Peers: peers{n.fabric}, Clock: n.gate.Now, Log: n.log,
+		Store: tracedStore{store, n.trace}, Node: n.cfg.NodeID, Peers: peers{n.fabric}, Clock: n.gate.Now, Log: n.log,
 	})
 	if err != nil {
 		return err
@@ -45,6 +47,23 @@ func (n *Node) shareQuotas(reg prometheus.Registerer) error {
 	n.gate.Share(n.quotas.cluster)
 	newClusterMetrics(reg, n.quotas.cluster)
 	return n.fabric.Questions.Answer(verbRecall, recalled(n.quotas.cluster))
+}
+
+// tracedStore has each pipeline be an operation. It is beside the decisions that wait for it, and no way of a danmaku.
+type tracedStore struct {
+	cluster.Store
+	trace *trace.Tracer
+}
+
+// Do implements [cluster.Store].
+func (s tracedStore) Do(ctx context.Context, calls []*cluster.Call) {
+	ctx, op := s.trace.Begin(ctx, trace.Redis, "quotas", s.Shard(calls[0].Key))
+	s.Store.Do(ctx, calls)
+	var err error
+	for _, c := range calls {
+		err = cmp.Or(err, c.Err)
+	}
+	op.End(err)
 }
 
 // away is why the store is not asked; nil while it is, and when there is none.

@@ -41,7 +41,7 @@ func (n *Node) openWebhooks(reg prometheus.Registerer) error {
 		if err != nil {
 			return err
 		}
-		c.Metrics, c.Log = n.calls, n.log
+		c.Metrics, c.Log, c.Trace = n.calls, n.log, n.trace
 		endpoint, err := hook.New(c)
 		if err != nil {
 			return err

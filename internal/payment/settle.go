@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"liveroom/internal/hook"
+	"liveroom/internal/trace"
 )
 
 // work is what is left to do for an intent.
@@ -84,9 +85,10 @@ func (t *Till) later(w work) {
 
 // settle does what is left for an intent.
 func (t *Till) settle(ctx context.Context, w work) {
+	ctx = trace.Resume(ctx, w.Trace)
 	err := t.finish(ctx, w)
 	if err != nil && ctx.Err() == nil {
-		t.cfg.Log.Warn("a gift is not settled yet", "room", w.Room, "attempt", w.Attempt, "err", err)
+		t.cfg.Log.WarnContext(ctx, "a gift is not settled yet", "room", w.Room, "attempt", w.Attempt, "err", err)
 	}
 	t.mu.Lock()
 	delete(t.held, w.Attempt)

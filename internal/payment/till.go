@@ -10,6 +10,7 @@ import (
 
 	"liveroom/internal/hook"
 	"liveroom/internal/lock"
+	"liveroom/internal/trace"
 	"liveroom/protocol"
 	"liveroom/room"
 )
@@ -85,6 +86,8 @@ type noted struct {
 	Data
 	From uint64 `json:"from"` // LedgerEnd before it
 	Node string `json:"node"`
+
+	Trace string `json:"trace,omitempty"` // that it belongs to
 }
 
 // Sell implements [room.Till].
@@ -92,7 +95,7 @@ func (t *Till) Sell(ctx context.Context, s *room.Sale) (protocol.Receipt, error)
 	if err := t.cfg.Platform.Err(); err != nil {
 		return protocol.Receipt{}, fmt.Errorf("%w: %w", room.ErrRefused, err)
 	}
-	n := noted{Data: dataOf(s), From: t.cfg.Ledger.LedgerEnd(), Node: t.cfg.Node}
+	n := noted{Data: dataOf(s), From: t.cfg.Ledger.LedgerEnd(), Node: t.cfg.Node, Trace: trace.Mark(ctx)}
 	kept, err := json.Marshal(n)
 	if err != nil {
 		return protocol.Receipt{}, fmt.Errorf("%w: %w", room.ErrRefused, err)

@@ -40,6 +40,7 @@ type Env struct {
 type Audience[V Viewer] struct {
 	// fixed
 	env    *Env
+	room   string
 	wake   chan struct{} // one element: makes the runner look again
 	runner func()        // run, made once
 
@@ -57,8 +58,8 @@ type Audience[V Viewer] struct {
 }
 
 // New returns the audience of a room in which nobody is yet.
-func New[V Viewer](env *Env) *Audience[V] {
-	a := &Audience[V]{env: env, wake: make(chan struct{}, 1), history: history{most: env.HistoryCount}, shards: shards[V]{most: shardMax}}
+func New[V Viewer](room string, env *Env) *Audience[V] {
+	a := &Audience[V]{env: env, room: room, wake: make(chan struct{}, 1), history: history{most: env.HistoryCount}, shards: shards[V]{most: shardMax}}
 	now := env.Clock()
 	a.runner, a.tick.release = a.run, never
 	a.tick.flushed = now.Add(-env.Tick)

@@ -30,7 +30,7 @@ func (v *viewer) Deliver(b *protocol.Broadcast) {
 // manual returns an audience whose runner is the test, and its clock.
 func manual(c Config) (*Audience[*viewer], *limit.Instant) {
 	now := limit.Instant(time.Hour)
-	return New[*viewer](&Env{
+	return New[*viewer]("r", &Env{
 		Config: c.WithDefaults(), Clock: func() limit.Instant { return now }, Wall: func(i limit.Instant) int64 { return int64(i) / 1e6 },
 		Stretch: func(d time.Duration) time.Duration { return d }, Run: func(func()) bool { return true }, Metrics: NewMetrics(nil),
 	}), &now

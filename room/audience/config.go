@@ -31,6 +31,8 @@ type Config struct {
 	LikeEvery time.Duration
 	// Workers is how many goroutines deliver one flush of a large room. Default: GOMAXPROCS.
 	Workers int
+	// Flushed is told how long each flush of a room took. Nil: nobody is.
+	Flushed func(room string, took time.Duration)
 }
 
 // WithDefaults returns a copy in which zero fields have their defaults.

@@ -219,7 +219,11 @@ func (a *Audience[V]) flush(batch *protocol.Batch, stamps []int64, began limit.I
 		b.KeepPlain()
 	}
 	a.deliver(b)
-	a.env.Metrics.flushed(a.env.Clock().Sub(began), a.env.Wall(a.env.Clock()), stamps)
+	took := a.env.Clock().Sub(began)
+	a.env.Metrics.flushed(took, a.env.Wall(a.env.Clock()), stamps)
+	if a.env.Flushed != nil {
+		a.env.Flushed(a.room, took)
+	}
 }
 
 // deliver hands b to every member of the snapshot. A large room's shards are taken by several goroutines; each member
