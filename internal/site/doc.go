@@ -1,6 +1,6 @@
 // Package site serves the embedded pages over HTTP: the lobby, the room, host and admin pages and what they load.
 //
-// The one idea: everything is known at start. Each file is read, given the words that it names (WORDS.page), hashed and
+// The one idea: everything is known at start. Each file is read, given the words and the parts that it names, hashed and
 // compressed once, so a request is a map lookup, and a browser that has the file asks again with its ETag and is told 304.
 //
 // Concurrency: a [Site] is immutable after construction and safe for concurrent use.

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"text/template"
 
 	"liveroom/internal/words"
 )
@@ -63,8 +64,13 @@ func load(files fs.FS) (map[string]*file, error) {
 		if err != nil {
 			return err
 		}
-		if path.Ext(name) == ".js" {
+		switch path.Ext(name) {
+		case ".js":
 			body = translated(body)
+		case ".html":
+			if body, err = composed(files, name); err != nil {
+				return err
+			}
 		}
 		out[name] = newFile(name, body)
 		return nil
@@ -73,6 +79,17 @@ func load(files fs.FS) (map[string]*file, error) {
 		return nil, fmt.Errorf("read the pages: %w", err)
 	}
 	return out, nil
+}
+
+// composed is a page with the parts that it shares with others (parts.html).
+func composed(files fs.FS, name string) ([]byte, error) {
+	t, err := template.New(name).Funcs(template.FuncMap{"list": func(s ...string) []string { return s }}).ParseFS(files, "parts.html", name)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = t.Execute(&b, nil)
+	return b.Bytes(), err
 }
 
 func newFile(name string, body []byte) *file {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -20,7 +21,7 @@ func pages(t *testing.T) *http.ServeMux {
 	page := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(strings.Repeat(s, 200))} }
 	s, err := New(fstest.MapFS{
 		"lobby.html": page("lobby "), "room.html": page("room "), "host.html": page("host "), "summary.html": page("summary "), "admin.html": page("admin "),
-		"views/a.js": page("a "),
+		"views/a.js": page("a "), "parts.html": {Data: []byte(`{{define "head"}}<head>{{end}}`)},
 	}, fstest.MapFS{"c.js": page("c ")}, []string{"https://shop.test"})
 	if err != nil {
 		t.Fatal(err)
@@ -83,6 +84,11 @@ func TestWordsOfEveryLanguage(t *testing.T) {
 	for name, f := range s.demo {
 		if gap.Match(f.body) {
 			t.Errorf("%s names words that nobody has", name)
+		}
+		for _, named := range regexp.MustCompile(`"/assets/([\w/-]+\.\w+)`).FindAllSubmatch(f.body, -1) {
+			if s.demo[string(named[1])] == nil {
+				t.Errorf("%s names %s, which is not there", name, named[1])
+			}
 		}
 	}
 }
