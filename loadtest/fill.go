@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -15,7 +16,7 @@ import (
 func newResult(o *options) *report.Result {
 	return &report.Result{Scenario: o.scenario.name, About: o.scenario.about, Command: command(), Started: time.Now().UTC(),
 		Values: map[string]float64{}, Latencies: map[string]client.Distribution{}, Classes: map[string]client.Flow{},
-		Objectives: slices.Clone(o.objectives), Connections: client.Connections{Failures: map[string]int{}, Nodes: map[string]int{}}}
+		Objectives: slices.Clone(o.objectives), Closes: map[string]int64{}, Connections: client.Connections{Failures: map[string]int{}, Nodes: map[string]int{}}}
 }
 
 // command is how this run was called, without the secret.
@@ -100,14 +101,16 @@ func (b *bench) finish(began time.Time) {
 	r, v := b.result, b.result.Values
 	r.Seconds = time.Since(began).Seconds()
 	r.Server = b.sampler.series()
-	r.Closes, r.Reasons = b.readers.Tables()
+	closes, reasons := b.readers.Tables()
+	maps.Copy(r.Closes, closes)
+	r.Reasons = reasons
 	v["closes"] = 0
 	for _, n := range r.Closes {
 		v["closes"] += float64(n)
 	}
 	all := b.readers.Totals()
 	v["connect_failures"] = float64(r.Connections.Failed + r.Connections.Silent + r.Connections.Closed)
-	v["answered_twice"], v["unreadable"], v["like_falls"] = float64(all.AnsweredTwice), float64(all.Unreadable), float64(all.LikeFalls)
+	v["answered_twice"], v["unreadable"], v["like_falls"] = float64(all.AnsweredTwice), v["unreadable"]+float64(all.Unreadable), float64(all.LikeFalls)
 	if all.Skew > 0 {
 		r.Note("%d events came more than 2 ms before their ts: the clocks of server and load differ, do not use the latency since admission", all.Skew)
 	}

@@ -37,11 +37,7 @@ func parseCluster(args []string, usage io.Writer) (*clusterOptions, error) {
 	set.IntVar(&o.port, "port", 8080, "of the one address for viewers; the nodes' own are the next ones; 0: free ones")
 	set.IntVar(&o.adminPort, "admin-port", 8090, "of the first node's admin page; the others have the next ones; 0: free ones")
 	set.StringVar(&o.dataDir, "data-dir", "", "where the nodes keep their data; empty: a directory that is removed at the end")
-	set.StringVar(&o.server, "server", "", "the liveserver to start; empty: build it from this module")
-	set.StringVar(&o.rules, "rules", "", "limit rules, a file; empty: those that ship")
-	set.StringVar(&o.nats, "nats", "", "use this NATS instead of starting one")
-	set.StringVar(&o.redis, "redis", "", "use this Redis instead of starting one")
-	set.StringVar(&o.serverLog, "server-log", "", "file for what the nodes write; empty: only shown when one ends")
+	o.startFlags(set)
 	if err := parseFlags(set, clusterAbout, args, usage); err != nil {
 		return nil, err
 	}

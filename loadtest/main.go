@@ -47,8 +47,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch args[0] {
 	case "cluster":
 		return cluster(ctx, args[1:], stdout, stderr)
-	case "rolling":
-		return rolling(ctx, args[1:], stdout, stderr)
 	case "table":
 		return printTable(ctx, args[1:], stdout, stderr)
 	}
@@ -116,6 +114,6 @@ func (o *options) deadline() time.Duration {
 	}
 	trials := max(1, o.scenario.trials, 2*(o.rounds+1), 2*(o.points+2))
 	connecting := time.Duration(float64(o.viewers+o.frozen) / o.connectRate * 1e9)
-	each := o.warmup + 2*(o.calm+o.rise) + o.duration + o.hold + freeRest + 2*connecting + 2*client.LeaveTimeout
+	each := o.warmup + 2*(o.calm+o.rise) + o.duration + o.hold + time.Duration(o.spawn)*(o.drain+o.settle) + freeRest + 2*connecting + 2*client.LeaveTimeout
 	return 2*time.Duration(trials)*each + 5*time.Minute
 }

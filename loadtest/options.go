@@ -39,6 +39,8 @@ type serverOptions struct {
 	rules, nats, redis   string
 	serverCPUs, loadCPUs string
 	syncDelay            time.Duration
+	drain, settle        time.Duration
+	before               string
 	kill                 bool
 }
 
@@ -137,15 +139,23 @@ func (o *options) serverFlags(set *flag.FlagSet) {
 	set.BoolVar(&o.insecure, "insecure", false, "accept any TLS certificate")
 	set.IntVar(&o.spawn, "spawn", 0, "start so many nodes instead")
 	set.BoolVar(&o.tls, "tls", false, "the nodes started speak TLS, with a certificate that is made for the run")
+	o.startFlags(set)
+	set.DurationVar(&o.syncDelay, "sync-delay", 0, "gifts: how much longer each sync of the node's disk takes (Linux, strace)")
+	set.BoolVar(&o.kill, "kill", false, "gifts: end the node by kill -9 in the middle, and start it again for its ledger")
+	set.DurationVar(&o.drain, "drain", time.Second, "over which a node started sends its viewers away when it ends")
+	set.DurationVar(&o.settle, "settle", 0, "rolling: between a node's return and the next one's end")
+	set.StringVar(&o.before, "before", "", "rolling: the liveserver that runs before the restart, for an upgrade; empty: the same")
+	set.StringVar(&o.loadCPUs, "load-cpus", "", "Linux: processors for this tool")
+}
+
+// startFlags are about the nodes that are started.
+func (o *serverOptions) startFlags(set *flag.FlagSet) {
 	set.StringVar(&o.server, "server", "", "the liveserver to start; empty: build it from this module")
-	set.StringVar(&o.rules, "rules", "", "limit rules of the nodes started, a file; empty: the scenario's own")
+	set.StringVar(&o.rules, "rules", "", "limit rules of the nodes started, a file; empty: the scenario's own, of a cluster those that ship")
 	set.StringVar(&o.nats, "nats", "", "NATS of the nodes started; empty: several get one of their own, one has it inside")
 	set.StringVar(&o.redis, "redis", "", "Redis of the nodes started; empty: several get one of their own, one needs none")
 	set.StringVar(&o.serverLog, "server-log", "", "file for what the nodes started write; empty: only shown when one fails")
 	set.StringVar(&o.serverCPUs, "server-cpus", "", "Linux: processors for the nodes started, like 0 or 0,1")
-	set.DurationVar(&o.syncDelay, "sync-delay", 0, "gifts: how much longer each sync of the node's disk takes (Linux, strace)")
-	set.BoolVar(&o.kill, "kill", false, "gifts: end the node by kill -9 in the middle, and start it again for its ledger")
-	set.StringVar(&o.loadCPUs, "load-cpus", "", "Linux: processors for this tool")
 }
 
 func (o *options) loadFlags(set *flag.FlagSet) {

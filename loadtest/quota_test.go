@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -117,7 +118,7 @@ func TestOneQuotaOverThreeRealNodes(t *testing.T) {
 	case code != exitOK:
 		t.Errorf("exit code %d\n%s\n%s", code, out.String(), errs.String())
 	}
-	if calls := q.Stages[0].RoomCalls; calls == 0 {
+	if !slices.ContainsFunc(q.Stages, func(s report.QuotaStage) bool { return s.RoomCalls > 0 }) { // a look may come too late on a busy machine
 		t.Error("no calls to Redis: the quota is not shared")
 	}
 }

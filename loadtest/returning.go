@@ -198,8 +198,7 @@ func (v *returning) hear(e *told, ws *websocket.Conn) {
 
 // welcome begins a visit.
 func (v *returning) welcome(e *told) {
-	first := v.resumes == nil
-	if first {
+	if v.resumes == nil {
 		v.came, v.gift = time.UnixMilli(e.Time), e.Cursor.Gift
 		v.resumes = map[string]any{"gift": e.Cursor.Gift}
 		if e.Cursor.Last != "" {
@@ -215,7 +214,7 @@ func (v *returning) welcome(e *told) {
 			v.gift = e.Cursor.Gift
 		}
 	}
-	v.figures.joined(first)
+	v.figures.here.Add(1)
 	v.left = time.Time{}
 	v.resumes["ledger"] = e.Cursor.Ledger
 	if e.GuestToken != "" {

@@ -1,21 +1,20 @@
 package main
 
 import (
+	"io"
 	"strings"
 	"testing"
 	"time"
+
+	"liveroom/loadtest/internal/report"
 )
 
 // TestRollingRestart is the command in small: three real nodes go and come back under viewers who do as well.
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
-	out, errs := newOutput(), newOutput()
-	args := []string{"-server", liveserver(t), "-viewers", "60", "-rooms", "3", "-drain", "1s", "-settle", "1s"}
-	if code := rolling(t.Context(), args, out, errs); code != exitOK || !strings.Contains(out.String(), "Nobody misses a gift") {
-		t.Errorf("exit %d\n%s\n%s", code, out, errs)
-	}
-	if strings.Contains(out.String(), " 1006 ") {
-		t.Errorf("sockets were cut:\n%s", out)
+	r, out := loadtest(t, exitOK, "rolling", "-server", liveserver(t), "-viewers", "60", "-rooms", "3", "-drain", "1s", "-settle", "1s")
+	if r.Closes["1001"] < 60 || r.Closes["1006"] > 0 || r.Latencies["away"].Count < 60 {
+		t.Errorf("sockets were cut, or not all of them told to go: %v, away %+v\n%s", r.Closes, r.Latencies["away"], out)
 	}
 }
 
@@ -28,14 +27,15 @@ func TestWhatIsMissedIsFound(t *testing.T) {
 		}
 		return r
 	}
+	sc, _ := scenarioNamed("rolling")
 	for name, c := range map[string]struct {
 		viewer *returning
 		good   bool
 		says   string
 	}{
-		"all of it":     {&returning{gift: 9, seen: map[string]int{"a": 1, "b": 1, "c": 2}}, true, "0 missed without a word (0.0000 %, at most 0 of one viewer), 0 missed and told, 1 seen again"},
+		"all of it":     {&returning{gift: 9, seen: map[string]int{"a": 1, "b": 1, "c": 2}}, true, "0 missed without a word, at most 0 of one viewer, 0 missed and told, 1 seen again"},
 		"a danmaku":     {&returning{gift: 9, seen: map[string]int{"a": 1, "c": 1}}, false, "1 missed without a word"},
-		"told by count": {&returning{gift: 9, missed: 1, seen: map[string]int{"a": 1, "c": 1}}, true, "0 missed without a word (0.0000 %, at most 0 of one viewer), 1 missed and told"},
+		"told by count": {&returning{gift: 9, missed: 1, seen: map[string]int{"a": 1, "c": 1}}, true, "0 missed without a word, at most 0 of one viewer, 1 missed and told"},
 		"told by time":  {&returning{gift: 9, unknown: []span{{1500, 2500}}, seen: map[string]int{"a": 1, "c": 1}}, true, "1 missed and told"},
 		"the wrong time": {&returning{gift: 9, unknown: []span{{2500, 3500}}, seen: map[string]int{"a": 1, "c": 1}}, false,
 			"1 missed without a word"},
@@ -46,10 +46,17 @@ func TestWhatIsMissedIsFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := c.viewer
 			v.room = room()
-			r := &rollingRun{o: &rollingOptions{}, rooms: []*busyRoom{v.room}, viewers: []*returning{v}, end: 10_000}
-			out := newOutput()
-			if good := r.tell(out); good != c.good || !strings.Contains(out.String(), c.says) {
-				t.Errorf("%t, want %t and %q:\n%s", good, c.good, c.says, out)
+			o, err := parseOptions(sc, nil, io.Discard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := &rollingRun{bench: &bench{o: o, result: newResult(o)}, rooms: []*busyRoom{v.room}, viewers: []*returning{v}, end: 10_000}
+			if err := r.tell(); err != nil {
+				t.Fatal(err)
+			}
+			said := strings.Join(r.result.Notes, "\n")
+			if good := report.Judge(r.result.Objectives, r.result.Values); good != c.good || !strings.Contains(said, c.says) {
+				t.Errorf("%t, want %t and %q:\n%s", good, c.good, c.says, said)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -15,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"time"
 
 	"liveroom/loadtest/internal/process"
@@ -81,7 +83,7 @@ func build(ctx context.Context, binary string) error {
 // launch starts a node of this name, with the data that an earlier one of the name has left.
 func (f *fleet) launch(ctx context.Context, name string, args ...string) (*node, error) {
 	f.progress.line("starting " + name)
-	args = append([]string{"-node-id", name, "-data-dir", filepath.Join(f.dir, name), "-auth-secret", f.secret, "-gifts-authority", "open"}, append(args, f.extra...)...)
+	args = slices.Concat([]string{"-node-id", name, "-data-dir", filepath.Join(f.dir, name), "-auth-secret", f.secret, "-gifts-authority", "open"}, f.extra, args)
 	if f.shared != nil {
 		args = append(args, "-nats", f.shared.NatsURL, "-redis", f.shared.RedisURL)
 	}
@@ -138,8 +140,8 @@ func (b *bench) start(ctx context.Context) error {
 		return err
 	}
 	o.secret = b.fleet.secret
-	b.fleet.extra = []string{"-addr", "127.0.0.1:0", "-admin-addr", "127.0.0.1:0", "-limits-file", rules, "-drain-timeout", "1s", "-log-level", "warn",
-		"-rooms-create-rate", "0"}
+	b.fleet.extra = []string{"-addr", "127.0.0.1:0", "-admin-addr", "127.0.0.1:0", "-limits-file", rules, "-drain-timeout", o.drain.String(),
+		"-log-level", "warn", "-rooms-create-rate", "0"}
 	if o.tls {
 		flags, err := certificate(dir)
 		if err != nil {
@@ -147,8 +149,11 @@ func (b *bench) start(ctx context.Context) error {
 		}
 		b.fleet.extra, o.insecure = append(b.fleet.extra, flags...), true
 	}
+	f, after := b.fleet, b.fleet.binary
+	f.binary = cmp.Or(o.before, after)
+	defer func() { f.binary = after }()
 	for i := range o.spawn {
-		n, err := b.fleet.launch(ctx, nodeName(i))
+		n, err := f.launch(ctx, nodeName(i))
 		if err != nil {
 			return err
 		}

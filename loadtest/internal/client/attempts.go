@@ -209,7 +209,7 @@ func (s *speaker) Run(ctx context.Context) error {
 		s.attempt(k)
 		s.sent++
 		if s.trial.measured(k) {
-			s.Lag.record(sendLag, time.Since(at))
+			s.Lag.Record(sendLag, time.Since(at))
 		}
 	}
 	return nil

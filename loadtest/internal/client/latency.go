@@ -23,19 +23,20 @@ const (
 	giftAck                    // gift: due until the answer, which is after it was stored
 	Join                       // dial until welcome
 	sendLag                    // how late this tool itself was
+	Away                       // a socket's end until the next welcome
 	Measures
 )
 
 // String is the name in reports.
 func (m measure) String() string {
-	return [...]string{"danmaku", "admission", "gift", "ack", "gift_ack", "join", "send_lag"}[m]
+	return [...]string{"danmaku", "admission", "gift", "ack", "gift_ack", "join", "send_lag", "away"}[m]
 }
 
 // Latencies holds a histogram per measure, made on first use.
 type Latencies [Measures]*hdrhistogram.Histogram
 
-// record adds one latency. What is outside the range is put at its edge.
-func (l *Latencies) record(m measure, d time.Duration) {
+// Record adds one latency. What is outside the range is put at its edge.
+func (l *Latencies) Record(m measure, d time.Duration) {
 	if l[m] == nil {
 		l[m] = hdrhistogram.New(1, latencyMax, latencyDigits)
 	}

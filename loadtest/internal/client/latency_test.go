@@ -8,7 +8,7 @@ import (
 func TestDistributions(t *testing.T) {
 	var l Latencies
 	for i := 1; i <= 1000; i++ {
-		l.record(ToReceipt, time.Duration(i)*time.Millisecond)
+		l.Record(ToReceipt, time.Duration(i)*time.Millisecond)
 	}
 	d, ok := l.Distribution(ToReceipt)
 	if !ok || d.Count != 1000 || d.P50 < 0.499 || d.P50 > 0.502 || d.P99 < 0.989 || d.P99 > 0.992 {

@@ -144,8 +144,8 @@ func (k *sink) danmaku(s *Session, m *seenDanmaku) {
 	if !s.timed || !k.trial.measured(m.attempt) || Outcome(k.trial.Outcome[m.attempt].Load()) == Degraded {
 		return
 	}
-	k.lat.record(ToReceipt, k.now.Sub(k.trial.dueAt(m.attempt)))
-	k.lat.record(toAdmission, k.sinceStamp(m.ts))
+	k.lat.Record(ToReceipt, k.now.Sub(k.trial.dueAt(m.attempt)))
+	k.lat.Record(toAdmission, k.sinceStamp(m.ts))
 }
 
 // sinceStamp is the time since an instant of the server's, which is cut to whole milliseconds: half of one is added, so
@@ -176,7 +176,7 @@ func (k *sink) resolve() {
 		case a < 0:
 			kept = append(kept, g)
 		case k.trial.measured(a):
-			k.lat.record(GiftReceipt, g.at.Sub(k.trial.dueAt(a)))
+			k.lat.Record(GiftReceipt, g.at.Sub(k.trial.dueAt(a)))
 		}
 	}
 	k.gifts = kept
@@ -185,7 +185,7 @@ func (k *sink) resolve() {
 func (k *sink) welcome(s *Session, e *event) {
 	s.since, s.lastGift = e.Time, e.Cursor.Gift
 	if s.stage.CompareAndSwap(stageNew, stageJoined) {
-		k.lat.record(Join, k.now.Sub(s.opened))
+		k.lat.Record(Join, k.now.Sub(s.opened))
 		s.Node = s.crowd.welcomed(e.Node)
 	}
 }
@@ -230,7 +230,7 @@ func (k *sink) answer(s *Session, e *event) {
 
 func (k *sink) answered(m measure, n int) {
 	if k.trial.measured(n) {
-		k.lat.record(m, k.now.Sub(k.trial.dueAt(n)))
+		k.lat.Record(m, k.now.Sub(k.trial.dueAt(n)))
 	}
 }
 

@@ -35,6 +35,7 @@ func Quantities() []quantity {
 		{"", "danmaku, due to a viewer's read"}, {"admission_", "danmaku, admission to a viewer's read"},
 		{"gift_", "gifts, due to a viewer's read"}, {"ack_", "answers to danmaku and likes"},
 		{"gift_ack_", "answers to gifts"}, {"join_", "dial to welcome"}, {"send_lag_", "this tool's own lateness"},
+		{"away_", "rolling: a viewer's socket's end to its next welcome"},
 	} {
 		for _, q := range []string{"p50", "p90", "p99", "p999", "max"} {
 			out = append(out, quantity{d.prefix + q, InSeconds, false, d.about})
@@ -106,6 +107,7 @@ func Quantities() []quantity {
 		quantity{"user_excess", inCount, false, "quota: messages of one user on several nodes above its own bound"},
 		quantity{"user_utilisation", inShare, true, "quota: what that user got of its bound"},
 		quantity{"evidence_differs", inCount, false, "quota: admissions whose answer and event disagree"},
+		quantity{"unannounced", inShare, false, "rolling: danmaku that viewers neither saw nor were told of, of those owed to them"},
 		quantity{"recovery", InSeconds, false, "pulse: after the drop until latency is back to normal"},
 	)
 }
