@@ -18,8 +18,8 @@
 //
 // Files: main.go (what it is called as), options.go, shapes.go (the list), bench.go (what a scenario stands on), plan.go (a
 // plan, carried out), fill.go (the result's figures); the scenarios fanout.go (pulse and soak too), frames.go, joins.go (and
-// tail), footprint.go (ramp, churn), neighbours.go (slow, fair), gifts.go, quota.go, teams.go (who speaks on which node),
-// quotafigures.go, bound.go (the exact bucket); bare.go (the loops that no server is faster than), spawn.go and spawnrules.go
-// (nodes that are started), sampler.go, admin.go and redis.go (what a server says of itself); readmetable.go, localcluster.go, rolling.go and
-// returning.go (its viewers), which are commands.
+// tail), footprint.go (ramp, churn), neighbours.go (slow, fair), gifts.go, rolling.go and returning.go (its viewers), quota.go,
+// teams.go (who speaks on which node), quotafigures.go, bound.go (the exact bucket); bare.go (the loops that no server is faster
+// than), spawn.go and spawnrules.go (nodes that are started), sampler.go, admin.go and redis.go (what a server says of itself);
+// readmetable.go and localcluster.go, which are commands.
 package main
