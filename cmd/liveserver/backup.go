@@ -31,21 +31,17 @@ func backUp(ctx context.Context, args []string, stdout io.Writer, environ []stri
 	if err != nil {
 		return err
 	}
-	authority, err := node.Authority(ctx, cfg)
+	bearer, err := signing(ctx, cfg, "backup")
 	if err != nil {
 		return err
 	}
-	signed, err := authority.Issue(token.Identity{User: "backup", Role: protocol.RoleAdmin}, time.Minute)
+	signed, err := bearer()
 	if err != nil {
 		return err
 	}
 	road := localRoad()
-	if cert != "" {
-		pair, err := tls.LoadX509KeyPair(cert, key)
-		if err != nil {
-			return config.Fault{Path: "client-cert", Allowed: "a PEM certificate that belongs to client-key", Received: err.Error()}
-		}
-		road.TLSClientConfig.Certificates = []tls.Certificate{pair}
+	if err := show(road, cert, key); err != nil {
+		return err
 	}
 	addr := loopback(cfg.AdminAddr)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, scheme(cfg.AdminTLS.TLS)+addr+node.BackupPath, nil)
@@ -67,6 +63,30 @@ func backUp(ctx context.Context, args []string, stdout io.Writer, environ []stri
 		_, err = fmt.Fprintf(stdout, "%s: %d bytes, node %s, %s, by %s\n", file, size, made.Node, made.Made.Format(time.RFC3339), made.Version)
 	}
 	return err
+}
+
+// signing returns what signs an admin's token for a minute, by this configuration.
+func signing(ctx context.Context, cfg config.Config, user string) (bearer func() (string, error), err error) {
+	authority, err := node.Authority(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return func() (string, error) {
+		return authority.Issue(token.Identity{User: user, Role: protocol.RoleAdmin}, time.Minute)
+	}, nil
+}
+
+// show has a road show a certificate, if one is named.
+func show(road *http.Transport, cert, key string) error {
+	if cert == "" {
+		return nil
+	}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return config.Fault{Path: "client-cert", Allowed: "a PEM certificate that belongs to client-key", Received: err.Error()}
+	}
+	road.TLSClientConfig.Certificates = []tls.Certificate{pair}
+	return nil
 }
 
 // restore fills an empty data directory from a backup.

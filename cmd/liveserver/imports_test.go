@@ -36,7 +36,7 @@ var edges = map[string]struct {
 	"liveroom/internal/lock":   {nil, "what proves the order of all locks is below them all"},
 	"liveroom/internal/filter": {[]string{"liveroom/protocol", "liveroom/internal/edition"}, "words are found in texts, whoever says them and wherever"},
 	"liveroom/internal/admit":  {[]string{"liveroom/protocol", "liveroom/limit"}, "what comes in, and what a refusal is called, is decided below rooms, sockets and API, which all ask"},
-	"liveroom/cmd/liveserver":  {[]string{"liveroom/protocol", "liveroom/internal/config", "liveroom/internal/node", "liveroom/internal/token"}, "main decides nothing: it reads what it is told and runs a node; parts are plugged together in internal/node"},
+	"liveroom/cmd/liveserver":  {[]string{"liveroom/protocol", "liveroom/internal/config", "liveroom/internal/node", "liveroom/internal/token", "liveroom/internal/top"}, "main decides nothing: it reads what it is told and runs a node; parts are plugged together in internal/node"},
 	"liveroom/docs":            {nil, "docs only embeds a page"},
 	"liveroom/web":             {nil, "web only embeds files"},
 	"liveroom/loadtest":        {[]string{"liveroom/protocol", "liveroom/loadtest/internal/client", "liveroom/loadtest/internal/process", "liveroom/loadtest/internal/report"}, "the load generator is a black box: what it measures must not be what it imports"},
@@ -48,6 +48,7 @@ var edges = map[string]struct {
 	"liveroom/fanout/presence": {[]string{"liveroom/protocol", "liveroom/fanout/link"}, "who is there is nobody else's business"},
 	"liveroom/fanout/question": {[]string{"liveroom/fanout/link"}, "a question is handed the names of the other nodes"},
 
+	"liveroom/internal/top":      {nil, "a node is shown by what anybody with its admin address can ask for"},
 	"liveroom/internal/trace":    {nil, "an operation is seen whatever it is"},
 	"liveroom/internal/backup":   {nil, "what is in a stream is the store's"},
 	"liveroom/internal/journal":  {nil, "logs are merged and gaps told without knowing what is in them or where they lie"},

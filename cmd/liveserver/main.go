@@ -43,6 +43,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 		err = health(ctx, args, stdout, environ)
 	case "doctor":
 		err = doctor(ctx, args, stdout, environ)
+	case "top":
+		err = watch(ctx, args, stdout, environ)
 	case "hook-test":
 		err = testHooks(ctx, args, stdout, environ)
 	case "backup":
@@ -54,7 +56,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, environ [
 	case "help":
 		err = config.ErrHelp
 	default:
-		return config.Fault{Path: "command", Sentence: fmt.Sprintf("there is no command %q: it is serve, token, check, health, hook-test, doctor, backup, restore or version (liveserver -help)", command)}
+		return config.Fault{Path: "command", Sentence: fmt.Sprintf("there is no command %q: it is serve, token, check, health, hook-test, doctor, top, backup, restore or version (liveserver -help)", command)}
 	}
 	if errors.Is(err, config.ErrHelp) {
 		if command == "token" {
@@ -76,6 +78,8 @@ func usage(w io.Writer) {
   liveserver check [flags]     validate a configuration without starting
   liveserver health [flags]    ask the server on this machine whether it lives; -ready: whether it wants traffic
   liveserver doctor [flags]    examine what a node of this configuration needs, and say what to do
+  liveserver top [flags]       show the running server in this terminal, refreshing; -once: as text, once; -every 2s -sort viewers|messages|gifts|name;
+                               another node: -url http://host:8081 and, signed elsewhere, -token T; -client-cert, -client-key
   liveserver hook-test [flags] ask the configured hooks what a server asks, and say what is wrong with the answers; -user U pays for
                                the sample, and -pay takes the price in the end
   liveserver backup FILE [flags]
