@@ -42,7 +42,7 @@ func ask(t *testing.T, server *httptest.Server, change ...func(*Config)) *world 
 	w := &world{reg: prometheus.NewRegistry()}
 	cfg := Config{
 		Name: "gift", URL: server.URL + "/?token=" + hidden, Secrets: []Secret{mustSecret(t, secretNew), mustSecret(t, secretOld)}, Plain: PlainLoopback,
-		Timeout: 500 * time.Millisecond, InFlight: 4, Waiting: 4, Metrics: NewMetrics(w.reg, "gift"), Log: slog.New(slog.NewTextHandler(&w.log, nil)),
+		Timeout: 20 * time.Second, InFlight: 4, Waiting: 4, Metrics: NewMetrics(w.reg, "gift"), Log: slog.New(slog.NewTextHandler(&w.log, nil)),
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -120,7 +120,11 @@ func TestWhatIsNoAnswer(t *testing.T) {
 				asked.Add(1)
 				io.Copy(io.Discard, r.Body)
 				c.answer(w, r)
-			}))
+			}), func(cfg *Config) {
+				if c.want == TimedOut {
+					cfg.Timeout = 500 * time.Millisecond
+				}
+			})
 			began := time.Now()
 			err := w.Call(t.Context(), once, &Done{})
 			f := failureOf(t, err)
@@ -217,7 +221,7 @@ func TestOnlyWhatMayBeSentAgainIs(t *testing.T) {
 					return
 				}
 				done(w, r)
-			}), func(c *Config) { c.Timeout = 10 * time.Second })
+			}))
 			c := once
 			c.Repeat = repeat
 			err := w.Call(t.Context(), c, &Done{})
@@ -236,7 +240,7 @@ func TestASlowEndpointHoldsOnlySoMany(t *testing.T) {
 		came <- struct{}{}
 		<-release
 		done(w, r)
-	}), func(c *Config) { c.InFlight, c.Waiting, c.Timeout = 2, 3, 20*time.Second })
+	}), func(c *Config) { c.InFlight, c.Waiting = 2, 3 })
 	var all sync.WaitGroup
 	for range 5 {
 		all.Go(func() {
@@ -316,7 +320,7 @@ func TestWhoeverGoesAwayBreaksNothing(t *testing.T) {
 	w := ask(t, platform(func(_ http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body) // else net/http does not notice that the asker has gone
 		<-r.Context().Done()
-	}), func(c *Config) { c.Timeout = 20 * time.Second })
+	}))
 	for range 2 * tripAfter {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(5*time.Millisecond, cancel)
@@ -344,7 +348,7 @@ func TestConnectionsAreKept(t *testing.T) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	w := ask(t, server, func(c *Config) {
-		c.Roots, c.Timeout = server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, 20*time.Second
+		c.Roots = server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 	})
 	for range 20 {
 		if err := w.Call(t.Context(), once, &Done{}); err != nil {
@@ -354,7 +358,7 @@ func TestConnectionsAreKept(t *testing.T) {
 	if n := conns.Load(); n != 1 || proto.Load() != "HTTP/2.0" {
 		t.Errorf("%d connections, %v", n, proto.Load())
 	}
-	stranger := ask(t, server, func(c *Config) { c.Timeout = 20 * time.Second }) // does not know the certificate
+	stranger := ask(t, server) // does not know the certificate
 	if err := stranger.Call(t.Context(), once, &Done{}); err == nil {
 		t.Error("an unknown certificate is taken")
 	}
@@ -416,7 +420,7 @@ func TestClocksThatDiffer(t *testing.T) {
 				return
 			}
 			done(w, r)
-		}), func(c *Config) { c.Timeout, c.Now = 20*time.Second, func() time.Time { return time.Now().Add(off) } })
+		}), func(c *Config) { c.Now = func() time.Time { return time.Now().Add(off) } })
 		if err := w.Call(t.Context(), once, &Done{}); outcomeOf(err) != want {
 			t.Errorf("%v: %v", off, err)
 		}

@@ -173,7 +173,5 @@ func TestBansOfBothSidesOfASplitHold(t *testing.T) {
 	cutOff.close()
 	again := newRoomsNode(t, "n2", server.ClientURL())
 	defer again.close()
-	if got := again.bans(); len(got) != len("a b c ") {
-		t.Errorf("after a restart: %s", got)
-	}
+	within(t, 10*time.Second, "all three after a restart", func() bool { return len(again.bans()) == len("a b c ") })
 }

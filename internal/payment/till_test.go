@@ -104,7 +104,7 @@ func openShop(t *testing.T) *shop {
 		t.Fatal(err)
 	}
 	endpoint, err := hook.New(hook.Config{
-		Name: "gift", URL: server.URL, Secrets: []hook.Secret{key}, Plain: hook.PlainLoopback, Timeout: 300 * time.Millisecond, InFlight: 8, Waiting: 64,
+		Name: "gift", URL: server.URL, Secrets: []hook.Secret{key}, Plain: hook.PlainLoopback, Timeout: 20 * time.Second, InFlight: 8, Waiting: 64,
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
