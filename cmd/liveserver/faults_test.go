@@ -103,7 +103,7 @@ func TestFaultLabelsByRawURI(t *testing.T) {
 	s := startServer(t, dir)
 	service := tokenFor(t, dir, "-role", "service", "-sub", "labelservice")
 	series := regexp.MustCompile(`(?m)^liveroom_[^ ]+`)
-	made := func(n int) map[string]bool {
+	talk := func(n int) {
 		room := fmt.Sprint("labelroom", n)
 		c := join(t, s.url, room, tokenFor(t, dir, "-sub", fmt.Sprint("labeluser", n)))
 		c.ask("danmaku", `,"text":"labeltext"`)
@@ -112,6 +112,9 @@ func TestFaultLabelsByRawURI(t *testing.T) {
 		}
 		s.call(t, "LABELVERB", "/rooms", service, "")
 		s.call(t, http.MethodPost, "/limits/check", service, `{"action":"api:GET /labelroute","key":"labelkey"}`)
+	}
+	made := func(n int) map[string]bool {
+		talk(n)
 		out := map[string]bool{}
 		for _, name := range series.FindAllString(string(s.scrape(t)), -1) {
 			out[name] = true
@@ -120,7 +123,7 @@ func TestFaultLabelsByRawURI(t *testing.T) {
 	}
 	before := made(0)
 	for n := range 20 {
-		made(n + 1)
+		talk(n + 1)
 	}
 	for name := range made(21) {
 		if strings.Contains(strings.ToLower(name), "label") {
