@@ -52,6 +52,7 @@ var edges = map[string]struct {
 	"liveroom/internal/trace":    {nil, "an operation is seen whatever it is"},
 	"liveroom/internal/backup":   {nil, "what is in a stream is the store's"},
 	"liveroom/internal/journal":  {nil, "logs are merged and gaps told without knowing what is in them or where they lie"},
+	"liveroom/internal/signin":   {[]string{"liveroom/protocol", "liveroom/internal/token"}, "who has signed in is told to the API, which decides what that is good for"},
 	"liveroom/internal/webhook":  {[]string{"liveroom/internal/journal", "liveroom/internal/hook"}, "what is delivered is the journal's, and how is the hook's: neither knows rooms or NATS"},
 	"liveroom/internal/hook":     {nil, "how a platform is asked knows nothing of what it is asked"},
 	"liveroom/internal/hooktest": {nil, "what stands for the platform in tests shares nothing with what it tests"},

@@ -76,6 +76,9 @@ func (a *API) guard(rt route) http.Handler {
 			return
 		}
 		body, err := rt.handle(w, r, of)
+		if c.signedIn && rt.method != http.MethodGet {
+			a.cfg.Log.Info("an operator's call", "route", rt.name(), "path", r.URL.Path, "by", c.User, "request", w.Header().Get(requestIDHeader), "err", err)
+		}
 		a.respond(w, r, body, err)
 	})
 }

@@ -56,6 +56,7 @@ type Config struct {
 	RedisCA        string
 	TLS            TLS
 	AdminTLS       AdminTLS
+	AdminOIDC      AdminOIDC
 	Auth           Auth
 	Origins        []string
 	AdminHosts     []string
@@ -81,6 +82,19 @@ type Config struct {
 type AdminTLS struct {
 	TLS
 	ClientCA string
+}
+
+// AdminOIDC says where operators sign in, and as what.
+type AdminOIDC struct {
+	Issuer       string
+	ClientID     string
+	ClientSecret string
+	URL          string
+	Scopes       []string
+	Claim        string
+	Admins       []string
+	Moderators   []string
+	Readers      []string
 }
 
 // TLS names the files of a listener's certificate.
@@ -249,6 +263,24 @@ func Settings() []Setting {
 			Doc: "Private key of admin_tls.cert, PEM."},
 		{Key: "admin_tls.client_ca", Unit: "file", Default: "", into: func(c *Config) any { return &c.AdminTLS.ClientCA },
 			Doc: "Certificates, PEM, one of which must have signed the certificate that operators and Prometheus show to admin_addr; /healthz and /readyz answer everybody. Empty: none is asked for."},
+		{Key: "admin_oidc.issuer", Unit: "URL", Default: "", into: func(c *Config) any { return &c.AdminOIDC.Issuer }, check: webPage,
+			Doc: "The OpenID Connect provider at which operators may sign in on the admin page. Empty: with a token alone, which stays good beside it."},
+		{Key: "admin_oidc.client_id", Unit: "text", Default: "", into: func(c *Config) any { return &c.AdminOIDC.ClientID },
+			Doc: "What the provider knows the admin page by."},
+		{Key: "admin_oidc.client_secret", Unit: "text", Default: "", into: func(c *Config) any { return &c.AdminOIDC.ClientSecret }, Secret: true,
+			Doc: "What the provider gave the admin page to prove itself. Empty: nothing, for a client that is public there (PKCE is used either way). Write it into the environment or the file."},
+		{Key: "admin_oidc.url", Unit: "scheme://host[:port]", Default: "", into: func(c *Config) any { return &c.AdminOIDC.URL },
+			Doc: "How operators' browsers reach admin_addr; the provider must know /signin/callback there. Empty: the Host of each request counts, and https where admin_tls.cert is set. Set it behind a proxy that ends TLS."},
+		{Key: "admin_oidc.scopes", Unit: "list of names", Default: "openid,profile", into: func(c *Config) any { return &c.AdminOIDC.Scopes },
+			Doc: "What the provider is asked for, openid among it; some want one more to tell groups or roles."},
+		{Key: "admin_oidc.claim", Unit: "name", Default: "roles", into: func(c *Config) any { return &c.AdminOIDC.Claim },
+			Doc: "The ID token's claim that says what an operator is: a text, or a list of them. With dots it may lie in objects: realm_access.roles."},
+		{Key: "admin_oidc.admins", Unit: "list of values", Default: "", into: func(c *Config) any { return &c.AdminOIDC.Admins },
+			Doc: "Values of the claim for who may everything, as with an admin's token."},
+		{Key: "admin_oidc.moderators", Unit: "list of values", Default: "", into: func(c *Config) any { return &c.AdminOIDC.Moderators },
+			Doc: "Values of the claim for who moderates in all rooms, over the API of admin_addr."},
+		{Key: "admin_oidc.readers", Unit: "list of values", Default: "", into: func(c *Config) any { return &c.AdminOIDC.Readers },
+			Doc: "Values of the claim for who sees what admins see and changes nothing. Who has none of all these values is not let in."},
 		{Key: "public_url", Unit: "URL", Default: "", into: func(c *Config) any { return &c.PublicURL }, check: webPage,
 			Doc: "How viewers reach this server: its origin counts as the server's own, and it is printed at start. Empty: the Host of each request counts, and addr is printed. Set it behind a proxy that rewrites Host."},
 		{Key: "node_id", Unit: "identifier", Default: "", into: func(c *Config) any { return &c.NodeID }, check: identifier,

@@ -155,6 +155,7 @@ func (c Config) Validate() Faults {
 		v.add("admin_tls.client_ca", "nothing, unless admin_tls.cert is set", "a file")
 	}
 	v.auth(c.Auth)
+	v.adminOIDC(c.AdminOIDC)
 	v.origins(c.Origins)
 	for _, h := range c.AdminHosts {
 		if h == "" || strings.ContainsAny(h, "/: ") {
@@ -265,12 +266,42 @@ func (v *validator) auth(a Auth) {
 	}
 }
 
+// adminOIDC checks what can be told of the sign-in without asking the provider.
+func (v *validator) adminOIDC(o AdminOIDC) {
+	const path = "admin_oidc."
+	if o.Issuer == "" {
+		if o.ClientID != "" || o.ClientSecret != "" || o.URL != "" || len(o.Admins)+len(o.Moderators)+len(o.Readers) > 0 {
+			v.add(path+"issuer", "a URL, since another of admin_oidc is set", "nothing")
+		}
+		return
+	}
+	if o.ClientID == "" {
+		v.add(path+"client_id", "a text, since admin_oidc.issuer is set", "nothing")
+	}
+	if o.Claim == "" {
+		v.add(path+"claim", "a name, since admin_oidc.issuer is set", "nothing")
+	}
+	if len(o.Admins)+len(o.Moderators)+len(o.Readers) == 0 {
+		v.add(path+"admins", "one value or more, here or in admin_oidc.moderators or admin_oidc.readers, since else nobody is let in", "nothing")
+	}
+	if !slices.Contains(o.Scopes, "openid") {
+		v.add(path+"scopes", "openid, alone or among others", quote(strings.Join(o.Scopes, ",")))
+	}
+	if o.URL != "" {
+		v.origin(path+"url", o.URL)
+	}
+}
+
 func (v *validator) origins(list []string) {
 	for _, s := range list {
-		u, err := url.Parse(s)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-			v.add("origins", "scheme://host or scheme://host:port, such as https://live.example.com", quote(s))
-		}
+		v.origin("origins", s)
+	}
+}
+
+func (v *validator) origin(path, s string) {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		v.add(path, "scheme://host or scheme://host:port, such as https://live.example.com", quote(s))
 	}
 }
 

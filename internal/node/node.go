@@ -21,6 +21,7 @@ import (
 	"liveroom/internal/journal"
 	"liveroom/internal/payment"
 	"liveroom/internal/preview"
+	"liveroom/internal/signin"
 	"liveroom/internal/token"
 	"liveroom/internal/trace"
 	"liveroom/internal/webhook"
@@ -36,7 +37,8 @@ type Node struct {
 	cfg                               config.Config
 	log                               *slog.Logger
 	trace                             *trace.Tracer
-	certificate, operatorsCertificate *keyPair       // nil: plain HTTP
+	certificate, operatorsCertificate *keyPair // nil: plain HTTP
+	entrance                          *signin.Entrance
 	operatorsRoots                    *x509.CertPool // nil: operators show no certificate
 	viewers                           *port
 	operators                         *port
@@ -109,6 +111,9 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Node, e
 		return nil, err
 	}
 	n.markKey = markKey(secret)
+	if n.entrance, err = n.openEntrance(secret); err != nil {
+		return nil, err
+	}
 	refreshed, stop := context.WithCancel(context.Background())
 	n.closers.add("end refreshing the issuer's keys", 0, func(context.Context) error { stop(); return nil })
 	if n.tokens, err = newAuthority(refreshed, cfg, token.Config{Secret: secret, JWKSURL: cfg.Auth.JWKSURL, Revoked: &n.revoked}, log); err != nil {

@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/url"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -21,6 +23,7 @@ import (
 	"liveroom/internal/admit"
 	"liveroom/internal/api"
 	"liveroom/internal/config"
+	"liveroom/internal/signin"
 	"liveroom/internal/site"
 )
 
@@ -149,5 +152,22 @@ func operatorsMux(n *Node, pages *site.Site, calls *api.API, reg *prometheus.Reg
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	mux.Handle("POST /debug/free", calls.ForAdmins(http.HandlerFunc(freeMemory)))
 	mux.Handle("POST "+BackupPath, calls.ForAdmins(http.HandlerFunc(n.backUp)))
-	return site.Operators{Addr: n.cfg.AdminAddr, Hosts: n.cfg.AdminHosts, Origins: n.cfg.AllowedOrigins(), Scraped: []string{"/healthz", "/readyz", "/metrics"}}.Guard(mux)
+	n.entrance.Register(mux)
+	o := site.Operators{
+		Addr: n.cfg.AdminAddr, Hosts: n.cfg.AdminHosts, Origins: n.cfg.AllowedOrigins(), Scraped: []string{"/healthz", "/readyz", "/metrics"}, Returns: signin.CallbackPath,
+	}
+	if own, err := url.Parse(n.cfg.AdminOIDC.URL); err == nil && own.Host != "" {
+		o.Hosts, o.Origins = append(slices.Clone(o.Hosts), own.Hostname()), append(slices.Clone(o.Origins), n.cfg.AdminOIDC.URL)
+	}
+	return o.Guard(n.entrance.Signed(mux))
+}
+
+// openEntrance makes where operators sign in. The provider is not asked before somebody does.
+func (n *Node) openEntrance(secret string) (*signin.Entrance, error) {
+	o := n.cfg.AdminOIDC
+	return signin.New(signin.Config{
+		Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: o.ClientSecret, URL: o.URL, Scopes: o.Scopes, Claim: o.Claim,
+		Admins: o.Admins, Moderators: o.Moderators, Readers: o.Readers, Secret: secret, Leeway: n.cfg.Auth.Leeway,
+		Revoked: n.revoked.Revoked, Revoke: n.fabric.Store.Revoked.Revoke, As: api.As, Log: n.log,
+	})
 }

@@ -17,6 +17,8 @@ type Operators struct {
 	Origins []string // pages of which may call, besides its own
 	// Scraped are paths that machines ask for, by whatever name they know the node, where it listens on more than loopback.
 	Scraped []string
+	// Returns is where another site may send somebody to, besides the page itself: back from signing in. "": nowhere.
+	Returns string
 }
 
 // Guard wraps what the listener serves.
@@ -64,5 +66,5 @@ func (o Operators) sameSite(r *http.Request) bool {
 		return true
 	}
 	opened := r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
-	return opened && r.Method == http.MethodGet && r.URL.Path == "/"
+	return opened && r.Method == http.MethodGet && (r.URL.Path == "/" || r.URL.Path == o.Returns)
 }

@@ -9,6 +9,7 @@ import { LimitsDesk } from "./views/limits/desk.js";
 import { ExplainView } from "./views/limits/explain.js";
 import { HistoryView } from "./views/limits/history.js";
 import { openPage } from "./views/page.js";
+import { get } from "./views/poll.js";
 import { keepToken, takeToken } from "./views/session.js";
 
 const VIEWS = ["overview", "limits", "history", "explain"];
@@ -22,9 +23,12 @@ class Admin {
   #explain;
   #overview;
   #view = "";
+  #token;
 
+  /** Without a token the browser's cookie says who has signed in. */
   constructor(page, token) {
     this.#page = page;
+    this.#token = token;
     const { signal } = page;
     const calls = new LimitCalls(token, page);
     this.#overview = new Overview(token, page, { changed: () => this.#changed(), traffic: (d) => this.#desk.showTraffic(d), why: (q) => this.#why(q) });
@@ -38,7 +42,7 @@ class Admin {
     });
     this.#explain = new ExplainView(calls, page);
     addEventListener("hashchange", () => this.#go(), { signal });
-    const timer = setInterval(() => document.hidden || this.#desk.refresh(), LOOK_MS);
+    const timer = setInterval(() => document.hidden || this.#look(), LOOK_MS);
     signal.addEventListener("abort", () => clearInterval(timer));
     this.#go();
     this.#start();
@@ -46,8 +50,14 @@ class Admin {
 
   async #start() {
     const status = await this.#desk.refresh();
-    if (status === 401 || status === 403) showDoor(this.#page, "admin.doorRefused");
+    if (status === 401 || status === 403) showDoor(this.#page, this.#token ? "admin.doorRefused" : "admin.signInNorole", !this.#token);
     else this.#history.refresh();
+  }
+
+  /** What was begun here stays while somebody signs in again in another window. */
+  async #look() {
+    const status = await this.#desk.refresh();
+    if (!this.#token) $("signed-out").hidden = status !== 401;
   }
 
   async #changed() {
@@ -76,14 +86,15 @@ class Admin {
   }
 }
 
-function showDoor(page, said) {
+function showDoor(page, said, oidc = false) {
   for (const view of VIEWS) $(`view-${view}`).hidden = true;
   $("tabs").hidden = true;
   $("state").hidden = true;
   $("door").hidden = false;
   $("door-said").dataset.t = said;
   $("door-said").textContent = page.language.text(said);
-  $("door-token").focus();
+  $("door-oidc").hidden = !oidc;
+  $(oidc ? "door-oidc" : "door-token").focus();
   $("door").addEventListener("submit", (event) => {
     event.preventDefault();
     keepToken($("door-token").value.trim());
@@ -92,8 +103,31 @@ function showDoor(page, said) {
   }, { signal: page.signal });
 }
 
+/** What the server says in the address of a sign-in that came to nothing. */
+const SIGN_IN = { away: "admin.signInAway", norole: "admin.signInNorole", refused: "admin.signInRefused", stale: "admin.signInStale" };
+
+/** Opens the page for who has signed in, else the door. */
+async function enter(page) {
+  const said = SIGN_IN[new URLSearchParams(location.hash.slice(1)).get("signin")];
+  if (said) history.replaceState(null, "", "/");
+  const { body } = await get("/signin", null, page.signal);
+  if (!body?.user) return showDoor(page, said ?? "admin.doorHint", body?.oidc);
+  const sayWho = () => {
+    $("who").textContent = [body.name ?? body.user, ...(body.reader ? [page.language.text("admin.readsOnly")] : [])].join(" · ");
+  };
+  sayWho();
+  page.onLanguage(sayWho);
+  $("who").hidden = $("sign-out").hidden = false;
+  $("sign-out").addEventListener("click", async () => {
+    await fetch("/signout", { method: "POST", signal: page.signal });
+    location.replace("/");
+    location.reload();
+  }, { signal: page.signal });
+  new Admin(page, null);
+}
+
 const page = openPage(words);
 document.title = "liveroom";
 const token = takeToken();
 if (token) new Admin(page, token);
-else showDoor(page, "admin.doorHint");
+else enter(page);

@@ -55,7 +55,7 @@ export class LimitCalls {
     const request = {
       method,
       headers: {
-        "Authorization": `Bearer ${this.#token}`,
+        ...(this.#token && { "Authorization": `Bearer ${this.#token}` }),
         "Accept-Language": this.#language.code,
         ...(body && { "Content-Type": "application/json" }),
         ...headers,
