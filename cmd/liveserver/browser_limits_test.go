@@ -93,8 +93,7 @@ func TestLimitsDesk(t *testing.T) {
 	op.shows("#change-title", "Version 2 is in force")
 	op.shows("#guard", "guard watches version 2")
 
-	bob.say("the one that is left")
-	bob.say("one too many")
+	bob.sayAtOnce("the one that is left", "one too many") // within what gives one back
 	bob.until("refused by the new rule", `document.getElementById("hint").textContent.includes("danmaku-user-room")`)
 
 	op.click(`#tabs a[href="#history"]`)
@@ -209,10 +208,7 @@ func TestOverviewBeginsFilled(t *testing.T) {
 	op.shows("#top", "loud")
 	op.shows("#top", "danmaku-user-room")
 	op.click("#top .open")
-	op.shows("#why-verdict", "")
-	if user := eval[string](op, `document.getElementById("why-user").value`); user != "loud" {
-		t.Errorf("asked about %q", user)
-	}
+	op.until("it is asked about", `document.getElementById("why-user").value === "loud" && document.getElementById("why-verdict").textContent !== ""`)
 	op.do("a phone", chromedp.EmulateViewport(390, 844))
 	for tab := range eval[int](op, `document.querySelectorAll("#tabs a").length`) {
 		op.do("go on", chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelectorAll("#tabs a")[%d].click()`, tab)))

@@ -115,7 +115,7 @@ func TestNothingRuns(t *testing.T) {
 // stays bounded, and a reader who scrolled up is left alone and told of new messages.
 func TestFlood(t *testing.T) {
 	t.Parallel()
-	const perSecond, seconds = 50, 8
+	const perSecond, seconds = 50, 6
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	service := tokenFor(t, dir, "-role", "service")
@@ -141,10 +141,10 @@ func TestFlood(t *testing.T) {
 	p.until("the newest", saying(fmt.Sprintf("flood %d.", said))+" === 1")
 	atEnd := `(() => { const c = document.getElementById("chat"); return c.scrollHeight - c.scrollTop - c.clientHeight; })()`
 	p.until("the newest is in view", atEnd+" < 4")
-	if drawn := eval[int](p, `window.drawn`); drawn < said/5 { // ten frames a second, were the machine idle
+	if drawn := eval[int](p, `window.drawn`); drawn < 2*seconds { // hundreds, were the machine idle
 		t.Errorf("%d frames for %d danmaku", drawn, said)
 	}
-	if n := eval[int](p, `document.querySelectorAll("#chat li").length`); n > 400 {
+	if n := eval[int](p, `document.querySelectorAll("#chat li").length`); n > 250 { // 200 of the room, and a few notices
 		t.Errorf("the list holds %d lines", n)
 	}
 	p.do("scroll up", chromedp.Evaluate[chromedp.Void](`document.getElementById("chat").scrollTop = 0`))
