@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -92,9 +93,16 @@ func (m *member) start(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.Command(os.Args[0])
-	c.Env, c.Stderr = append(os.Environ(), serverSpec+"="+string(spec)), t.Output()
-	in, err := c.StdinPipe()
+	c, _, _ := again(t, serverSpec+"="+string(spec))
+	m.process = c
+}
+
+// again starts this binary as what a variable of its environment says, see TestMain, until the test ends, and returns its first line.
+func again(t *testing.T, variable string) (c *exec.Cmd, in io.Writer, line string) {
+	t.Helper()
+	c = exec.Command(os.Args[0])
+	c.Env, c.Stderr = append(os.Environ(), variable), t.Output()
+	to, err := c.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,16 +113,15 @@ func (m *member) start(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	m.process = c
 	t.Cleanup(func() {
-		_ = in.Close()
-		if m.process == c {
-			m.kill()
-		}
+		_ = to.Close()
+		_ = c.Process.Kill()
+		_ = c.Wait() // an error where the test has ended it
 	})
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+	if line, err = bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatal(line, err)
 	}
+	return c, to, strings.TrimSpace(line)
 }
 
 // kill ends the server without any warning.

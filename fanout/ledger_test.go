@@ -106,9 +106,8 @@ func TestGiftIsRefusedWhenItsContextIsOver(t *testing.T) {
 	}
 }
 
-// silently stores a gift that nobody hears of: the stream keeps it and does not re-publish it, as when the server dies
-// between the two.
-func silently(t *testing.T, f *Fabric, room, id string) protocol.Receipt {
+// mute keeps the gifts from being re-published while f runs.
+func mute(t *testing.T, f *Fabric, during func()) {
 	t.Helper()
 	ctx := testContext(t)
 	s, err := f.Link.JS.Stream(ctx, link.GiftStream)
@@ -116,15 +115,22 @@ func silently(t *testing.T, f *Fabric, room, id string) protocol.Receipt {
 		t.Fatal(err)
 	}
 	was := s.CachedInfo().Config
-	mute := was
-	mute.RePublish = nil
-	if _, err := f.Link.JS.UpdateStream(ctx, mute); err != nil {
+	muted := was
+	muted.RePublish = nil
+	if _, err := f.Link.JS.UpdateStream(ctx, muted); err != nil {
 		t.Fatal(err)
 	}
-	r := storeGift(t, f, room, "u", id, "silent "+id)
+	during()
 	if _, err := f.Link.JS.UpdateStream(ctx, was); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// silently stores a gift that nobody hears of: the stream keeps it and does not re-publish it, as when the server dies
+// between the two.
+func silently(t *testing.T, f *Fabric, room, id string) (r protocol.Receipt) {
+	t.Helper()
+	mute(t, f, func() { r = storeGift(t, f, room, "u", id, "silent "+id) })
 	return r
 }
 

@@ -1,13 +1,11 @@
 package fanout
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -61,30 +59,9 @@ func guardedProcess(dir string) {
 // guardedServer starts the process and returns how to reach it, and how to reload it.
 func guardedServer(t *testing.T) (url string, reload func(denied)) {
 	t.Helper()
-	c := exec.Command(os.Args[0])
-	c.Env = append(os.Environ(), guardedDir+"="+t.TempDir())
-	in, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = in.Close()
-		_ = c.Process.Kill()
-		_ = c.Wait()
-	})
-	at, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, in, at := again(t, guardedDir+"="+t.TempDir())
 	tell := json.NewEncoder(in)
-	return "nats://node:secret@" + strings.TrimSpace(at), func(d denied) {
+	return "nats://node:secret@" + at, func(d denied) {
 		t.Helper()
 		if err := tell.Encode(d); err != nil {
 			t.Fatal(err)

@@ -66,24 +66,12 @@ func TestLongHole(t *testing.T) {
 	t.Parallel()
 	f := open(t, Config{NodeID: "n1", DataDir: t.TempDir(), SweepEvery: never})
 	l, _ := subscribe(t, f, "demo")
-	ctx := testContext(t)
-	s, err := f.Link.JS.Stream(ctx, link.GiftStream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	was := s.CachedInfo().Config
-	mute := was
-	mute.RePublish = nil
-	if _, err := f.Link.JS.UpdateStream(ctx, mute); err != nil {
-		t.Fatal(err)
-	}
 	var want []uint64
-	for i := range 256*2 + 10 {
-		want = append(want, storeGift(t, f, "demo", "u", fmt.Sprint(i), "x").Seq)
-	}
-	if _, err := f.Link.JS.UpdateStream(ctx, was); err != nil {
-		t.Fatal(err)
-	}
+	mute(t, f, func() {
+		for i := range 256*2 + 10 {
+			want = append(want, storeGift(t, f, "demo", "u", fmt.Sprint(i), "x").Seq)
+		}
+	})
 	want = append(want, storeGift(t, f, "demo", "u", "heard", "x").Seq)
 	expectGifts(t, f, l, want)
 }

@@ -40,17 +40,23 @@ func TestOnlyTheBackEndGives(t *testing.T) {
 	}
 }
 
-// TestThePlatformIsAsked: a socket's gift is stored with the platform's reference when it has taken the money, and refused in its
-// words when not; a platform that is away is named, and stops nobody else.
-func TestThePlatformIsAsked(t *testing.T) {
-	t.Parallel()
+// startWallet runs a platform that pays for five gold's worth.
+func startWallet(t *testing.T) (*hooktest.Wallet, *httptest.Server) {
+	t.Helper()
 	wallet := &hooktest.Wallet{Secret: walletSecret, Funds: 5}
 	if err := wallet.Open(filepath.Join(t.TempDir(), "wallet")); err != nil {
 		t.Fatal(err)
 	}
-	defer wallet.Close()
 	platform := httptest.NewServer(wallet)
-	defer platform.Close()
+	t.Cleanup(func() { platform.Close(); wallet.Close() })
+	return wallet, platform
+}
+
+// TestThePlatformIsAsked: a socket's gift is stored with the platform's reference when it has taken the money, and refused in its
+// words when not; a platform that is away is named, and stops nobody else.
+func TestThePlatformIsAsked(t *testing.T) {
+	t.Parallel()
+	wallet, platform := startWallet(t)
 	dir := t.TempDir()
 	s := startServer(t, dir, "-gifts-authority", "hook", "-hooks-secrets", walletSecret, "-hooks-gift-url", platform.URL+"/hooks")
 	ann := join(t, s.url, "demo", tokenFor(t, dir, "-sub", "ann"))
@@ -103,13 +109,7 @@ func TestThePlatformIsAsked(t *testing.T) {
 // TestHookTest says what is wrong with a platform's answers, and fails then.
 func TestHookTest(t *testing.T) {
 	t.Parallel()
-	wallet := &hooktest.Wallet{Secret: walletSecret, Funds: 5}
-	if err := wallet.Open(filepath.Join(t.TempDir(), "wallet")); err != nil {
-		t.Fatal(err)
-	}
-	defer wallet.Close()
-	platform := httptest.NewServer(wallet)
-	defer platform.Close()
+	_, platform := startWallet(t)
 	ask := func(args ...string) (string, error) {
 		out := &lines{}
 		err := run(t.Context(), append([]string{"hook-test", "-hooks-secrets", walletSecret}, args...), out, out, nil)
@@ -145,13 +145,7 @@ func TestDataOfBeforePayments(t *testing.T) {
 	if err := old.stop(); err != nil {
 		t.Fatal(err)
 	}
-	wallet := &hooktest.Wallet{Secret: walletSecret, Funds: 5}
-	if err := wallet.Open(filepath.Join(t.TempDir(), "wallet")); err != nil {
-		t.Fatal(err)
-	}
-	defer wallet.Close()
-	platform := httptest.NewServer(wallet)
-	defer platform.Close()
+	_, platform := startWallet(t)
 	s := startServer(t, dir, "-gifts-authority", "hook", "-hooks-secrets", walletSecret, "-hooks-gift-url", platform.URL)
 	if _, ready := s.askAdmin(t, http.MethodGet, "/readyz", ""); !strings.Contains(ready, `"status":"ok"`) {
 		t.Errorf("not well: %s", ready)
