@@ -34,13 +34,16 @@ func TestDoctor(t *testing.T) {
 		code int
 		want []string // patterns of lines
 	}{
-		{"alone", []string{"-sessions-max", "50"}, 0, []string{`ok    configuration: valid, \d+ limit rules`, `ok    open files: limit \d+, \d+ connections of viewers, sessions.max 50`, `(ok|look)  *data_dir: a synced write takes \S+s, `, `ok    addr: 127.0.0.1:0 is free`}},
+		{"alone", []string{"-sessions-max", "50"}, 0, []string{`ok    configuration: valid, \d+ limit rules`, `ok    open files: limit \d+, \d+ connections of viewers, sessions.max 50`, `(ok|look)  *data_dir: a synced write takes \S+s, `, `(ok|look)  *volume of data_dir: \d+ % used`, `ok    addr: 127.0.0.1:0 is free`}},
 		{"more sockets than files", []string{"-sessions-max", "9999999"}, 0, []string{`look  open files: limit `, `      → raise the limit to 10002047 or more \(ulimit -n, LimitNOFILE=`}},
 		{"others", []string{"-nats", url, "-redis", redis.URL(), "-node-id", "d"}, 0, []string{`ok    redis: answers in \S+s, clocks differ by \S+`, `ok    nats 127.0.0.1:\d+: version 2\.\S+ answers in \S+; no node has started on it yet`}},
 		{"others away", []string{"-nats", "nats://u:hidden@127.0.0.1:1", "-redis", "redis://:hidden@127.0.0.1:1"}, 1, []string{`look  redis: `, `BAD   nats 127.0.0.1:1: `, `liveserver: mend first what is marked BAD`}},
 		{"no such name", []string{"-public-url", "https://live.invalid"}, 1, []string{`BAD   name live.invalid: `}},
 		{"another's certificate", []string{"-tls-cert", cert, "-tls-key", key, "-public-url", "https://localhost"}, 1, []string{`BAD   tls.cert: is not for localhost`}},
 		{"an old certificate", []string{"-tls-cert", cert, "-tls-key", key}, 0, []string{`look  tls.cert: good for 0 days`, `      → renew it`}},
+		{"names of what is told and asked", []string{"-hooks-secrets", walletSecret, "-hooks-danmaku-url", "https://hook.invalid", "-webhooks", "[{name: books, url: 'https://books.invalid'}]", "-tracing-endpoint", "http://traces.invalid"}, 1,
+			[]string{`BAD   name hook.invalid: `, `BAD   name books.invalid: `, `look  tracing.endpoint: `}},
+		{"traces go to somebody", []string{"-tracing-endpoint", "http://" + redis.Addr}, 0, []string{`ok    tracing.endpoint: 127.0.0.1:\d+ takes connections`}},
 		{"no directory", []string{"-data-dir", filepath.Join(file, "data")}, 1, []string{`BAD   data_dir: mkdir `}},
 		{"no address of ours", []string{"-addr", "192.0.2.1:80"}, 1, []string{`BAD   addr: `}},
 	} {

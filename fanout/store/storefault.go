@@ -99,7 +99,7 @@ const (
 
 // measureVolume tells how full the volume of the data directory is.
 func (s *Store) measureVolume() {
-	used, ok := volumeUsed(s.cfg.DataDir)
+	used, ok := VolumeUsed(s.cfg.DataDir)
 	if !ok {
 		return
 	}

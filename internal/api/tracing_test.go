@@ -37,11 +37,15 @@ func BenchmarkGift(b *testing.B) {
 				go func() { defer close(ran); tracer.Run(b.Context()) }()
 				b.Cleanup(func() { <-ran })
 			}
-			none, err := (&limit.Spec{}).Compile()
+			spec, err := limit.Parse([]byte("rules:\n  - {name: gifts, action: gift, scope: room, rate: 1000000, burst: 1000000}\n  - {name: calls, action: api, scope: key, rate: 1000000, burst: 1000000}\n"))
 			if err != nil {
 				b.Fatal(err)
 			}
-			w := newWorld(b, func(c *Config) { c.Trace = tracer; c.Gate.Swap(none) }, func(c *room.Config) { c.Trace = tracer })
+			rules, err := spec.Compile()
+			if err != nil {
+				b.Fatal(err)
+			}
+			w := newWorld(b, func(c *Config) { c.Trace = tracer; c.Gate.Swap(rules) }, func(c *room.Config) { c.Trace = tracer })
 			bearer := "Bearer " + w.token(protocol.RoleService)
 			i := 0
 			b.ReportAllocs()

@@ -21,6 +21,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"liveroom/fanout/store"
 	"liveroom/internal/admit"
 	"liveroom/internal/config"
 	"liveroom/limit/redisstore"
@@ -38,6 +39,7 @@ type Finding struct {
 const (
 	clockMost    = 500 * time.Millisecond // between this machine and a store; tokens allow for 2 s (auth.leeway)
 	syncMost     = 20 * time.Millisecond  // of a write to disk: a gift waits for one
+	volumeFull   = 0.9                    // of data_dir's volume; from there on a running node warns as well
 	renewBefore  = 14 * 24 * time.Hour    // a certificate ends
 	reachTimeout = 3 * time.Second
 	// sessionBytes is what an idle viewer takes, TLS not counted (README), with room for a busy one's queue.
@@ -56,10 +58,12 @@ func Examine(ctx context.Context, cfg config.Config) (all []Finding) {
 	add(examineDescriptors(cfg), examineMemory(cfg))
 	add(examineKernel(cfg)...)
 	add(examineDisk(cfg.DataDir))
+	add(examineVolume(cfg.DataDir)...)
 	add(examinePort("addr", cfg.Addr), examinePort("admin_addr", cfg.AdminAddr))
 	add(examineNames(ctx, cfg)...)
 	add(examineRedis(ctx, cfg)...)
 	add(examineNATS(ctx, cfg)...)
+	add(examineReceiver(ctx, cfg.Tracing.Endpoint)...)
 	add(examineCertificate("tls.cert", cfg.TLS.Cert, cfg.PublicURL)...)
 	add(examineCertificate("admin_tls.cert", cfg.AdminTLS.Cert, "")...)
 	add(examineCertificate("nats_cert", cfg.NATSFiles.Cert, "")...)
@@ -156,6 +160,19 @@ func examineDisk(dir string) Finding {
 	return f
 }
 
+// examineVolume looks at how full the disk is; nothing is said where that can't be told.
+func examineVolume(dir string) []Finding {
+	used, ok := store.VolumeUsed(dir)
+	if !ok {
+		return nil
+	}
+	f := Finding{About: "volume of data_dir", Said: fmt.Sprintf("%.0f %% used", 100*used)}
+	if used >= volumeFull {
+		f.Do = "make room: once it is full, gifts, likes and settings are refused"
+	}
+	return []Finding{f}
+}
+
 func examinePort(path, addr string) Finding {
 	ln, err := net.Listen("tcp", addr)
 	switch {
@@ -171,7 +188,10 @@ func examinePort(path, addr string) Finding {
 // examineNames resolves every host that the configuration names.
 func examineNames(ctx context.Context, cfg config.Config) (all []Finding) {
 	var hosts []string
-	urls := append([]string{cfg.PublicURL, cfg.Auth.JWKSURL}, cfg.NATS...)
+	urls := append([]string{cfg.PublicURL, cfg.Auth.JWKSURL, cfg.Hooks.Gift.URL, cfg.Hooks.Join.URL, cfg.Hooks.Danmaku.URL}, cfg.NATS...)
+	for _, w := range cfg.Webhooks {
+		urls = append(urls, w.URL)
+	}
 	if _, rest, ok := strings.Cut(cfg.Redis, "://"); ok { // several hosts are no URL
 		rest, _, _ = strings.Cut(rest[strings.LastIndex(rest, "@")+1:], "/")
 		for h := range strings.SplitSeq(rest, ",") {
@@ -206,18 +226,18 @@ func examineRedis(ctx context.Context, cfg config.Config) []Finding {
 	if err != nil {
 		return []Finding{{"redis", err.Error(), "mend redis_ca", true}}
 	}
-	store, err := redisstore.Open(redisstore.Config{URL: cfg.Redis, TLS: &tls.Config{RootCAs: trust, MinVersion: tls.VersionTLS12}})
+	shared, err := redisstore.Open(redisstore.Config{URL: cfg.Redis, TLS: &tls.Config{RootCAs: trust, MinVersion: tls.VersionTLS12}})
 	if err != nil {
 		return []Finding{{"redis", err.Error(), "mend the URL", true}}
 	}
-	defer store.Close()
+	defer shared.Close()
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
-	if _, err := store.Time(ctx); err != nil {
+	if _, err := shared.Time(ctx); err != nil {
 		return []Finding{{"redis", err.Error(), "start it, or open the way to it; until then each node grants its part of a quota", false}}
 	}
 	began := time.Now() // the first call paid for the connection
-	theirs, err := store.Time(ctx)
+	theirs, err := shared.Time(ctx)
 	if err != nil {
 		return []Finding{{"redis", err.Error(), "look at its log", false}}
 	}
@@ -281,6 +301,22 @@ func examineServer(ctx context.Context, about string, nc *nats.Conn) Finding {
 		return Finding{about, err.Error(), "JetStream on, and the rights of docs/runbook.md, \"What NATS must allow\"", true}
 	}
 	return clock(about, began, ledger.CachedInfo().TimeStamp)
+}
+
+// examineReceiver connects to where traces are sent, and sends none.
+func examineReceiver(ctx context.Context, endpoint string) []Finding {
+	u, err := url.Parse(endpoint)
+	if endpoint == "" || err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	to, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])))
+	if err != nil {
+		return []Finding{{"tracing.endpoint", err.Error(), "start it, or open the way to it; until then traces are dropped, and nothing else", false}}
+	}
+	to.Close()
+	return []Finding{{About: "tracing.endpoint", Said: u.Host + " takes connections"}}
 }
 
 func hostOf(s string) string {

@@ -192,6 +192,12 @@ func TestNarrowTerminals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if text := fmt.Sprint(summary(since{l, l}, 0)); !strings.Contains(text, "refused/s  nobody") {
+		t.Errorf("rates of no time: %s", text)
+	}
+	if n := columns("今晚a\u0301"); n != 5 {
+		t.Errorf("%d columns", n)
+	}
 	for _, v := range []view{{}, {selected: "busy"}, {selected: "busy", opened: true}} {
 		for wide := 1; wide < 220; wide++ {
 			for _, high := range []int{1, 10, 50} {
