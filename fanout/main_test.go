@@ -59,6 +59,9 @@ func openUnclosed(t testing.TB, cfg Config) *Fabric {
 	if cfg.Metrics == nil {
 		cfg.Metrics = prometheus.NewRegistry()
 	}
+	if cfg.StoreTimeout == 0 {
+		cfg.StoreTimeout = 10 * time.Second // two are not enough for a process that gets a twentieth of a processor
+	}
 	f, err := Open(testContext(t), cfg, testLog(t))
 	if err != nil {
 		t.Fatal(err)
