@@ -38,6 +38,7 @@ type serverOptions struct {
 	server, serverLog    string
 	rules, nats, redis   string
 	serverCPUs, loadCPUs string
+	serverArgs           string
 	syncDelay            time.Duration
 	drain, settle        time.Duration
 	before               string
@@ -154,6 +155,7 @@ func (o *serverOptions) startFlags(set *flag.FlagSet) {
 	set.StringVar(&o.rules, "rules", "", "limit rules of the nodes started, a file; empty: the scenario's own, of a cluster those that ship")
 	set.StringVar(&o.nats, "nats", "", "NATS of the nodes started; empty: several get one of their own, one has it inside")
 	set.StringVar(&o.redis, "redis", "", "Redis of the nodes started; empty: several get one of their own, one needs none")
+	set.StringVar(&o.serverArgs, "server-args", "", "more arguments of the nodes started, between spaces, like \"-events-danmaku off\"")
 	set.StringVar(&o.serverLog, "server-log", "", "file for what the nodes started write; empty: only shown when one fails")
 	set.StringVar(&o.serverCPUs, "server-cpus", "", "Linux: processors for the nodes started, like 0 or 0,1")
 }
@@ -231,6 +233,7 @@ func (o *options) validate() []error {
 		}
 	}
 	want((o.spawn > 0) != (len(o.urls) > 0), "give either -url or -spawn")
+	want(o.serverArgs == "" || o.spawn > 0, "-server-args are of nodes that -spawn starts")
 	want(o.viewers > 0, "-viewers must be above 0")
 	want(o.rooms > 0 && o.rooms < 1<<15, "-rooms must be 1 to 32767")
 	want(o.rate >= 0 && o.peak >= 0 && o.churn >= 0, "rates must not be negative")

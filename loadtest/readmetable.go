@@ -24,6 +24,7 @@ type tableOptions struct {
 	duration                time.Duration
 	server                  string
 	serverCPUs, loadCPUs    string
+	beside                  string
 	json                    string
 }
 
@@ -35,10 +36,11 @@ func parseTable(args []string, usage io.Writer) (*tableOptions, error) {
 	set := flag.NewFlagSet("loadtest table", flag.ContinueOnError)
 	parsedVar(set, &o.viewers, "viewers", "1000,10000", "frames: how many viewers", numbers)
 	parsedVar(set, &o.sizes, "sizes", "128,1024,4096", "frames: how many bytes, about", numbers)
-	set.IntVar(&o.rounds, "rounds", 7, "frames: turns of the server and of the bare loop")
+	set.IntVar(&o.rounds, "rounds", 7, "frames: turns of the server and of the bare loop; deliveries: turns with and without -beside")
 	parsedVar(set, &o.fanouts, "fanout", "5000,10000", "deliveries: how many viewers; empty: leave it out", numbers)
 	set.IntVar(&o.rate, "rate", 1000, "deliveries: danmaku per second")
 	set.DurationVar(&o.duration, "duration", 10*time.Second, "deliveries: how long")
+	set.StringVar(&o.beside, "beside", "", "deliveries: then by turns also of a server with these arguments, like \"-events-danmaku off\", and the ratios to it")
 	set.IntVar(&o.sessions, "sessions", 18_000, "memory: idle sessions; 0: leave it out")
 	set.StringVar(&o.server, "server", "", "the liveserver to start; empty: build it from this module")
 	server, load := "0", "1"
@@ -98,11 +100,21 @@ func (t *ratioTable) measure(ctx context.Context) error {
 		}
 	}
 	for _, viewers := range o.fanouts {
-		r, err := t.run(ctx, "fanout", "-viewers", strconv.Itoa(viewers), "-rate", strconv.Itoa(o.rate), "-duration", o.duration.String(), "-bare", "-connect-rate", "2000")
+		r, err := t.run(ctx, "fanout", append(t.deliveries(viewers), "-bare")...)
 		if err != nil {
 			return err
 		}
 		row("| one room | deliveries/s | p50 | p99, admission to read | server, of a core | time per frame |\n|---|---|---|---|---|---|", deliveriesRow(viewers, o.rate, r))
+	}
+	for _, viewers := range o.fanouts {
+		if o.beside == "" {
+			break
+		}
+		line, err := t.besideRow(ctx, viewers)
+		if err != nil {
+			return err
+		}
+		row(fmt.Sprintf("| one room, by turns | | with `%s` | without | ratio of each turn |\n|---|---|---|---|---|", o.beside), line)
 	}
 	if o.sessions == 0 {
 		return nil
@@ -112,6 +124,47 @@ func (t *ratioTable) measure(ctx context.Context) error {
 		row(fmt.Sprintf("| an idle session, slope from 2,000 to %s | each | 30 s after all have left |\n|---|---|---|", thousands(o.sessions)), memoryRows(r))
 	}
 	return err
+}
+
+// deliveries are the arguments of a fan-out.
+func (t *ratioTable) deliveries(viewers int) []string {
+	return []string{"-viewers", strconv.Itoa(viewers), "-rate", strconv.Itoa(t.o.rate), "-duration", t.o.duration.String(), "-connect-rate", "2000"}
+}
+
+// besideRow measures deliveries with the arguments -beside and without, by turns, of which every other one begins with either.
+func (t *ratioTable) besideRow(ctx context.Context, viewers int) (string, error) {
+	figures := []struct {
+		what, value string
+		format      func(float64) string
+	}{
+		{"server, of a core", "server_cpu", func(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }},
+		{"time per frame", "cpu_per_frame", micros},
+		{"p99", "admission_p99", report.InSeconds.Format},
+	}
+	turns := make([][2]*report.Result, t.o.rounds)
+	for i := range turns {
+		for j := range turns[i] {
+			args, which := t.deliveries(viewers), (i+j)%2 // 0: without
+			if which == 1 {
+				args = append(args, "-server-args", t.o.beside)
+			}
+			var err error
+			if turns[i][which], err = t.run(ctx, "fanout", args...); err != nil {
+				return "", err
+			}
+		}
+	}
+	var lines []string
+	for _, f := range figures {
+		var with, without, ratio []float64
+		for _, turn := range turns {
+			a, b := turn[1].Values[f.value], turn[0].Values[f.value]
+			with, without, ratio = append(with, a), append(without, b), append(ratio, b/max(a, 1e-9))
+		}
+		lines = append(lines, fmt.Sprintf("| %s viewers × %s/s | %s | %s | %s | **%s ×** |", thousands(viewers), thousands(t.o.rate), f.what,
+			spread(with, f.format), spread(without, f.format), spread(ratio, func(v float64) string { return fmt.Sprintf("%.3f", v) })))
+	}
+	return strings.Join(lines, "\n"), nil
 }
 
 // run runs a scenario on a server of its own.

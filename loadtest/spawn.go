@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"liveroom/loadtest/internal/process"
@@ -152,6 +153,7 @@ func (b *bench) start(ctx context.Context) error {
 	f, after := b.fleet, b.fleet.binary
 	f.binary = cmp.Or(o.before, after)
 	defer func() { f.binary = after }()
+	b.fleet.extra = append(b.fleet.extra, strings.Fields(o.serverArgs)...)
 	for i := range o.spawn {
 		n, err := f.launch(ctx, nodeName(i))
 		if err != nil {
