@@ -168,6 +168,8 @@ type Auditor interface {
 type Eraser interface {
 	// Erase stores what is to be forgotten, for all nodes to hear of, and returns once it is.
 	Erase(ctx context.Context, e Erasure) error
+	// ErasedUntil is until when all that a user did was erased, in Unix ms; 0: never. It costs a look-up.
+	ErasedUntil(user string) int64
 }
 
 // Noter is the part of the bus for what is kept for back ends that read on and shown to no viewer.

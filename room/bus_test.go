@@ -24,6 +24,7 @@ type memoryBus struct {
 	audit    []string
 	notes    []string
 	erasures []Erasure
+	erased   sync.Map // user: until when; feeds ask for it while mu is held
 	ids      map[string]uint64
 	held     map[string]revised // by room and mid
 	heard    []func(room string, seq uint64, value []byte)
@@ -289,7 +290,17 @@ func (b *memoryBus) Erase(_ context.Context, e Erasure) error {
 		return errDown
 	}
 	b.erasures = append(b.erasures, e)
+	if e.Room == "" && e.MID == "" {
+		b.erased.Store(e.User, e.Until)
+	}
 	return nil
+}
+
+// ErasedUntil implements [Eraser].
+func (b *memoryBus) ErasedUntil(user string) int64 {
+	until, _ := b.erased.Load(user)
+	at, _ := until.(int64)
+	return at
 }
 
 func (b *memoryBus) Recent(_ context.Context, room string, limit int) ([][]byte, error) {

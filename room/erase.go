@@ -7,6 +7,7 @@ import (
 	"liveroom/internal/lock"
 	"liveroom/limit"
 	"liveroom/protocol"
+	"liveroom/room/people"
 )
 
 // Erasure is what is to be forgotten: one message, or all that a user said within a time.
@@ -142,17 +143,41 @@ func (h *Hub) Forget(e Erasure) {
 	}
 }
 
-// unpinOf takes an erased message off the wall. Every node that has the room tries; one succeeds.
+// unpinOf takes an erased message off the wall, and the name out of one that answers. Every node that has the room tries; one succeeds.
 func (r *Room) unpinOf(e Erasure) {
-	if !e.names(r.policy.Load().Pinned) {
+	if pinned := r.policy.Load().Pinned; len(pinned) == 0 || string(e.left(pinned)) == string(pinned) {
 		return
 	}
 	r.hub.spawn(func() {
 		_ = r.change(context.Background(), func(s *stored, _ int64) *protocol.Error { // told to the log
-			if e.names(s.Pinned) {
-				s.Pinned = nil
-			}
+			s.Pinned = e.left(s.Pinned)
 			return nil
 		})
 	})
+}
+
+// left is what an erasure leaves of a danmaku, nil for nothing.
+func (e *Erasure) left(event []byte) []byte {
+	if e.names(event) {
+		return nil
+	}
+	return protocol.Forgotten(event, func(user string) int64 {
+		if user == e.User {
+			return e.Until
+		}
+		return 0
+	})
+}
+
+// left is what all erasures of users leave of a danmaku, nil for nothing.
+func (h *Hub) left(event []byte) []byte {
+	if by, ok := protocol.EventUser(event); ok && h.bus.ErasedUntil(by.ID) >= protocol.EventTS(event) {
+		return nil
+	}
+	return protocol.Forgotten(event, h.bus.ErasedUntil)
+}
+
+// leftOf is what they leave of who was refused in shows: the number.
+func (h *Hub) leftOf(shows []people.Told) []people.Told {
+	return people.Without(shows, func(user string, since int64) bool { return h.bus.ErasedUntil(user) >= since })
 }

@@ -41,6 +41,8 @@ func (l *loop) Note(string, []byte) error { return nil }
 
 func (l *loop) Erase(context.Context, room.Erasure) error { return nil }
 
+func (l *loop) ErasedUntil(string) int64 { return 0 }
+
 func (l *loop) LedgerID() string { return "" }
 
 func (l *loop) Recent(context.Context, string, int) ([][]byte, error) { return nil, nil }

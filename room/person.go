@@ -41,7 +41,7 @@ func (r *Room) Person(user string) Person {
 	for _, event := range r.audience.Said(user, mostSaid) {
 		p.Messages = append(p.Messages, event)
 	}
-	for _, f := range r.stats.newest(r.hub.gate.Now()) {
+	for _, f := range r.refusals(r.hub.gate.Now()) {
 		if f.User == user {
 			p.Refusals = append(p.Refusals, f)
 		}

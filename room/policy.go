@@ -323,6 +323,7 @@ func (r *Room) adopt(value []byte, revision uint64) {
 		r.hub.troubled("settings can't be read, the last good ones stay", r.id, err)
 		return
 	}
+	next.Pinned = r.hub.left(next.Pinned)
 	fault := (*protocol.Error)(nil)
 	if next.words, fault = next.compiled(r.policy.Load()); fault != nil {
 		r.hub.troubled("the room's list of words can't be read, it has none", r.id, fault)

@@ -186,7 +186,8 @@ func (h *Hub) Shows(ctx context.Context, room string) ([]people.Told, error) {
 	if err != nil {
 		return nil, err
 	}
-	return people.Shows(record, h.cfg.Now().UnixMilli())
+	shows, err := people.Shows(record, h.cfg.Now().UnixMilli())
+	return h.leftOf(shows), err
 }
 
 // stampDoors notes when the room was opened or closed.

@@ -2,6 +2,7 @@ package room
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"liveroom/internal/lock"
@@ -133,6 +134,11 @@ func (s *stats) rates(now limit.Instant, n int64) Rates {
 // Rates returns the averages over the last ten seconds, of this node.
 func (r *Room) Rates() Rates { return r.stats.rates(r.hub.gate.Now(), 10) }
 
+// refusals returns the room's, the newest first, without those of users who were erased since.
+func (r *Room) refusals(now limit.Instant) []Refused {
+	return slices.DeleteFunc(r.stats.newest(now), func(f Refused) bool { return r.hub.bus.ErasedUntil(f.User) >= f.Time })
+}
+
 // newest returns the refusals, the newest first.
 func (s *stats) newest(now limit.Instant) []Refused {
 	s.mu.Lock()
@@ -262,11 +268,11 @@ func (r *Room) Info() Info {
 	now := r.hub.gate.Now()
 	i := Info{
 		Summary: r.Summary(), SlowModeMS: p.SlowMode, Pinned: p.Pinned,
-		Quota: r.quota(now), Refusals: r.stats.newest(now),
+		Quota: r.quota(now), Refusals: r.refusals(now),
 		Mutes: inForce(p.Mutes, r.hub.cfg.Now().UnixMilli()), Bans: inForce(p.Bans, r.hub.cfg.Now().UnixMilli()),
 		Appointed: append([]standing{}, p.Appointed...), Allowed: append([]string{}, p.Allowed...), Speech: p.Speech, Review: p.review(), Shield: p.shield(), Filter: p.filter(),
 	}
-	i.Shows = r.people.Shows()
+	i.Shows = r.hub.leftOf(r.people.Shows())
 	i.Rates.TenSeconds, i.Rates.Minute = r.stats.rates(now, 10), r.stats.rates(now, 60)
 	return i
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"crypto/rand"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
@@ -9,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"liveroom/internal/redistest"
 )
 
 // holds counts the files below a directory that have some bytes.
@@ -48,9 +52,6 @@ func TestWhatIsErasedIsGone(t *testing.T) {
 		user := map[byte]string{'a': "ann", 'b': "bob"}[text[0]]
 		say(user, "text-"+text)
 	}
-	if res := s.call(t, http.MethodPost, "/rooms/demo/gifts", service, `{"user":{"id":"ann"},"id":"g","gift":"rose"}`); res.status != 200 {
-		t.Fatal(res.body)
-	}
 	events := func() string {
 		res := s.call(t, http.MethodGet, "/events?kinds=danmaku,gift&wait=0", s.adminToken, "")
 		raw := ""
@@ -64,7 +65,10 @@ func TestWhatIsErasedIsGone(t *testing.T) {
 		}
 		return raw
 	}
-	await(t, "all of it is in the events", func() bool { return strings.Count(events(), "text-") == 3 })
+	await(t, "all of it is in the events", func() bool { return strings.Count(events(), "text-") == 3 }) // before a gift, which would overtake it
+	if res := s.call(t, http.MethodPost, "/rooms/demo/gifts", service, `{"user":{"id":"ann"},"id":"g","gift":"rose"}`); res.status != 200 {
+		t.Fatal(res.body)
+	}
 	_, place := s.eventIDs(t, "kinds=danmaku,gift&limit=1")
 	if res := other.call(t, http.MethodDelete, "/users/ann", s.adminToken, ""); res.status != 200 || res.body.num("until") == 0 {
 		t.Fatal(res.body)
@@ -90,6 +94,78 @@ func TestWhatIsErasedIsGone(t *testing.T) {
 	}
 	say("ann", "text-a3")
 	await(t, "what is said later stays", func() bool { return strings.Contains(events(), "text-a3") })
+}
+
+// TestAnErasedNameIsShownNowhere: who gave, was answered or was refused has no name any more on any road, on nodes that were there and on one that
+// comes later, and the amounts are what they were.
+func TestAnErasedNameIsShownNowhere(t *testing.T) {
+	t.Parallel()
+	nats, redis := natsServer(t), redistest.Start(t).URL()
+	node := func(id string) *server { return startServer(t, "", "-nats", nats, "-redis", redis, "-node-id", id) }
+	s, other := node("n1"), node("n2")
+	service := s.adminToken
+	ask := func(s *server, method, path, body string) event {
+		t.Helper()
+		res := s.call(t, method, path, service, body)
+		if res.status != http.StatusOK && res.status != http.StatusTooManyRequests && res.status != http.StatusNotFound { // the latter: no show is stored yet
+			t.Fatal(path, res)
+		}
+		return res.body
+	}
+	const name, by = "Nick of ann", `{"user":{"id":"ann","name":"Nick of ann"},"id":"%s"%s}`
+	host := join(t, s.url, "demo", s.hostToken)
+	seen := ask(s, "POST", "/rooms/demo/gifts", `{"user":{"id":"bob"},"id":"b","gift":"rose"}`).num("seq")
+	ask(s, "POST", "/rooms/demo/gifts", fmt.Sprintf(by, "a", `,"gift":"rose","count":3`))
+	said := ask(s, "POST", "/rooms/demo/danmaku", fmt.Sprintf(by, "first", `,"text":"first"`)).str("mid")
+	answer := ask(other, "POST", "/rooms/demo/danmaku", `{"user":{"id":"bob"},"id":"re","text":"answered","reply":"`+said+`"}`).str("mid")
+	host.wait("the answer", func(e event) bool { return e.str("mid") == answer })
+	if ack := host.ask("moderate", `,"action":"pin","mid":"`+answer+`"`); ack.num("code") != 200 {
+		t.Fatal(ack)
+	}
+	await(t, "a refusal", func() bool {
+		return ask(s, "POST", "/rooms/demo/danmaku", fmt.Sprintf(by, rand.Text(), `,"text":"`+rand.Text()+`"`)).num("code") == http.StatusTooManyRequests
+	})
+	roads := map[string]func(*server) string{
+		"the gifts": func(s *server) string { return fmt.Sprint(ask(s, "GET", "/rooms/demo/gifts", "")) },
+		"the events": func(s *server) string {
+			return fmt.Sprint(ask(s, "GET", "/events?rooms=demo&kinds=gift,danmaku&limit=1000", ""))
+		},
+		"a summary":   func(s *server) string { return fmt.Sprint(ask(s, "GET", "/rooms/demo/summary", "")["refused"]) },
+		"its gifts":   func(s *server) string { return fmt.Sprint(ask(s, "GET", "/rooms/demo/summary", "")["gifts"]) },
+		"the room":    func(s *server) string { return fmt.Sprint(ask(s, "GET", "/rooms/demo", "")["pinned"]) },
+		"refusals":    func(s *server) string { return fmt.Sprint(ask(s, "GET", "/rooms/demo", "")["refusals"]) },
+		"who is this": func(s *server) string { return fmt.Sprint(ask(s, "GET", "/rooms/demo/users/bob", "")) },
+		"a welcome": func(s *server) string {
+			c := join(t, s.url, "demo", "")
+			defer c.ws.CloseNow()
+			return fmt.Sprint(c.welcome, c.pending)
+		},
+		"a resume": func(s *server) string {
+			c := join(t, s.url, "demo", "", fmt.Sprintf(`,"resume":{"gift":%d,"chat":1}`, seen))
+			defer c.ws.CloseNow()
+			return fmt.Sprint(c.wait("a missed gift", func(e event) bool { return e.kind() == "gift" }))
+		},
+	}
+	for road, read := range roads {
+		await(t, road+" with the name", func() bool { return strings.Contains(read(s), name) })
+	}
+	page := join(t, other.url, "demo", "")
+	if res := s.call(t, http.MethodDelete, "/users/ann", s.adminToken, ""); res.status != 200 {
+		t.Fatal(res.body)
+	}
+	page.wait("erased", func(e event) bool { return e.kind() == "erased" })
+	late := node("n3")
+	for road, read := range roads {
+		for i, s := range []*server{s, other, late} {
+			await(t, fmt.Sprintf("%s without the name on n%d", road, i+1), func() bool { return !strings.Contains(read(s), name) })
+		}
+	}
+	if gifts := ask(late, "GET", "/rooms/demo/gifts", "")["gifts"].([]any); len(gifts) != 2 || event(gifts[1].(map[string]any)).num("count") != 3 || event(gifts[1].(map[string]any)).in("user").str("id") != "ann" {
+		t.Errorf("the ledger: %v", gifts)
+	}
+	if shown := roads["a welcome"](late); !strings.Contains(shown, "answered") {
+		t.Errorf("who comes is not shown what others said: %s", shown)
+	}
 }
 
 // TestErasedBytesAreGone: a deleted message and a cleaned up one leave no bytes on the disk.

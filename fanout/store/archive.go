@@ -51,7 +51,7 @@ func (a *AuditLog) AuditOf(ctx context.Context, room string, before uint64, limi
 	if limit < 1 || limit > auditPerRoom {
 		return nil, fmt.Errorf("audit of room %s: limit %d is not in 1 to %d", room, limit, auditPerRoom)
 	}
-	got, err := a.link.Read(ctx, link.AuditStream, link.Ask{Seq: 1, Next: link.AuditPrefix + protocol.Token(room), Batch: auditPerRoom})
+	got, err := a.toldAll(a.link.Read(ctx, link.AuditStream, link.Ask{Seq: 1, Next: link.AuditPrefix + protocol.Token(room), Batch: auditPerRoom}))
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (d *RecentLog) Recent(ctx context.Context, room string, limit int) ([][]byt
 	got = got[max(0, len(got)-limit):]
 	events := make([][]byte, len(got))
 	for i, r := range got {
-		events[i] = r.Data
+		events[i] = d.told(r.Data)
 	}
 	return events, nil
 }
@@ -118,7 +118,7 @@ func (d *RecentLog) RecentOfAll(ctx context.Context, limit int) ([][]byte, error
 	}
 	events := make([][]byte, len(got))
 	for i, r := range got {
-		events[i] = r.Data
+		events[i] = d.told(r.Data)
 	}
 	return events, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"liveroom/fanout/link"
+	"liveroom/internal/lock"
 	"liveroom/protocol"
 )
 
@@ -36,7 +37,6 @@ type Erasure struct {
 }
 
 const (
-	erasuresAge   = 30 * 24 * time.Hour
 	erasuresMost  = 100_000
 	erasuresBytes = 64 << 20
 	// erasePause is between two batches of a log.
@@ -44,12 +44,21 @@ const (
 	eraseBatch = 1000
 	// eraseSlack is how far clocks of nodes and of the store may be apart.
 	eraseSlack = 2 * time.Minute
+	// erasedKnown is how long it is known what was erased and went. Names are for as long as something may have them.
+	erasedKnown = time.Hour
 )
 
-func erasures() jetstream.StreamConfig {
+// erasuresAge is how long records may tell of a user after what was erased of them.
+func (c Config) erasuresAge() time.Duration {
+	return max(auditAge, c.GiftAge, c.Danmaku.Age) + 24*time.Hour
+}
+
+// erasures describes the stream. One that is full takes no more: the oldest keeps names from being shown again.
+func erasures(c Config) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: link.ErasureStream, Subjects: []string{link.ErasurePrefix + "*"}, Storage: jetstream.FileStorage,
-		MaxMsgsPerSubject: 1, MaxMsgs: erasuresMost, MaxBytes: erasuresBytes, MaxAge: erasuresAge, Duplicates: time.Second, AllowDirect: true,
+		MaxMsgsPerSubject: 1, MaxMsgs: erasuresMost, MaxBytes: erasuresBytes, MaxAge: c.erasuresAge(), Discard: jetstream.DiscardNew, Duplicates: time.Second,
+		AllowMsgTTL: true, AllowDirect: true,
 		RePublish: &jetstream.RePublish{Source: link.ErasurePrefix + "*", Destination: link.ErasureNewsPrefix + "{{wildcard(1)}}", HeadersOnly: true},
 	}
 }
@@ -68,11 +77,68 @@ func (x *Erasures) Erase(ctx context.Context, e Erasure) error {
 	if err != nil {
 		return err
 	}
-	_, err = x.put(ctx, link.RoadErasure, &nats.Msg{Subject: e.subject(), Data: raw}, jetstream.WithExpectStream(link.ErasureStream))
-	if err != nil {
+	opts := []jetstream.PublishOpt{jetstream.WithExpectStream(link.ErasureStream)}
+	if e.Done && !e.all() {
+		opts = append(opts, jetstream.WithMsgTTL(erasedKnown))
+	}
+	if _, err = x.put(ctx, link.RoadErasure, &nats.Msg{Subject: e.subject(), Data: raw}, opts...); err != nil {
 		return fmt.Errorf("erase: %w", err)
 	}
+	x.forgotten.note(&e)
 	return nil
+}
+
+// all reports whether it is of all that a user did anywhere.
+func (e *Erasure) all() bool { return e.Room == "" && e.MID == "" }
+
+// ErasedUntil is until when all that a user did was erased, in Unix ms; 0: never, or so long ago that nothing tells of it.
+func (x *Erasures) ErasedUntil(user string) int64 { return x.forgotten.of(user) }
+
+// forgotten are the users of whom all was erased.
+type forgotten struct {
+	mu    lock.Mutex[lock.Leaf]
+	until map[string]int64 // Unix ms
+}
+
+func (f *forgotten) note(e *Erasure) {
+	if !e.all() {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.until == nil {
+		f.until = map[string]int64{}
+	}
+	f.until[e.User] = max(f.until[e.User], e.Until)
+}
+
+func (f *forgotten) of(user string) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.until[user]
+}
+
+// none reports whether there are none.
+func (f *forgotten) none() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.until) == 0
+}
+
+// told is what is told of a stored event, see [protocol.Forgotten].
+func (c *core) told(event []byte) []byte {
+	if c.forgotten.none() {
+		return event
+	}
+	return protocol.Forgotten(event, c.forgotten.of)
+}
+
+// toldAll is told for what was read.
+func (c *core) toldAll(got []link.Record, err error) ([]link.Record, error) {
+	for i := range got {
+		got[i].Data = c.told(got[i].Data)
+	}
+	return got, err
 }
 
 // FollowErasures calls take with everything that was to be forgotten, and then with what is, until stop is called. known tells that it was
@@ -85,6 +151,7 @@ func (x *Erasures) FollowErasures(ctx context.Context, take func(e Erasure, know
 			x.log.Warn("an erasure can't be read", "err", err)
 			return
 		}
+		x.forgotten.note(&e)
 		take(e, known)
 	}}
 	w := x.link.Follow(link.FollowErasures, r.Read)
@@ -110,7 +177,7 @@ func (x *Erasures) TakeOut(ctx context.Context, all []Erasure) (n int, err error
 	if room != "" {
 		said, recent, held = link.SaidPrefix+protocol.Token(room), link.RoomSubject(room, protocol.ClassDanmaku.String()), link.HeldPrefix+protocol.Token(room)+".*"
 	}
-	logs := [][2]string{{link.EventsStream, said}, {link.HeldStream, held}}
+	logs := [][2]string{{link.EventsStream, said}, {link.HeldStream, held}, {link.LettersStream, link.LetterPrefix + "*.*"}}
 	if !x.oneLog() {
 		logs = append(logs, [2]string{link.RecentStream, recent})
 	}
@@ -139,7 +206,14 @@ func (x *Erasures) takeOut(ctx context.Context, stream, subject string, start ti
 			return n, err
 		}
 		for _, r := range got {
-			if !names(all, r.Data) {
+			event := r.Data
+			if stream == link.LettersStream {
+				var kind string
+				if event, kind = quoted(r.Data, all[0].Room); kind == "gift" { // what was paid is told
+					continue
+				}
+			}
+			if !names(all, event) {
 				continue
 			}
 			err := s.SecureDeleteMsg(ctx, r.Seq)

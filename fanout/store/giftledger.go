@@ -156,7 +156,7 @@ func (g *Ledger) Gift(ctx context.Context, room string, seq uint64) (protocol.St
 	if seq == 0 {
 		return protocol.StoredGift{}, ErrNotFound
 	}
-	got, err := g.link.Read(ctx, link.GiftStream, link.Ask{Seq: seq, Next: giftSubject(room), Batch: 1})
+	got, err := g.toldAll(g.link.Read(ctx, link.GiftStream, link.Ask{Seq: seq, Next: giftSubject(room), Batch: 1}))
 	if err != nil {
 		return protocol.StoredGift{}, err
 	}
@@ -188,7 +188,7 @@ func (g *Ledger) Gifts(ctx context.Context, room string, after uint64, limit int
 
 // giftsFrom reads on from after, where prev is known to be the gift before.
 func (g *Ledger) giftsFrom(ctx context.Context, room string, after, prev uint64, limit int) ([]protocol.StoredGift, error) {
-	got, err := g.link.Read(ctx, link.GiftStream, link.Ask{Seq: after + 1, Next: giftSubject(room), Batch: limit})
+	got, err := g.toldAll(g.link.Read(ctx, link.GiftStream, link.Ask{Seq: after + 1, Next: giftSubject(room), Batch: limit}))
 	if err != nil {
 		return nil, err
 	}

@@ -43,9 +43,9 @@ func heldSubject(room, mid string) string {
 	return link.HeldPrefix + protocol.Token(room) + "." + protocol.Token(mid)
 }
 
-func heldRecord(r link.Record) HeldRecord {
+func (h *Held) record(r link.Record) HeldRecord {
 	subject := r.Subject[len(link.HeldPrefix):]
-	return HeldRecord{Room: link.RoomOf(subject[:len(subject)-len(link.LastToken(subject))-1]), Seq: r.Seq, Value: r.Data}
+	return HeldRecord{Room: link.RoomOf(subject[:len(subject)-len(link.LastToken(subject))-1]), Seq: r.Seq, Value: h.told(r.Data)}
 }
 
 // PutHeld stores value if what is stored of the message still is number last (0: nothing), and returns its number. done says that it is
@@ -69,7 +69,7 @@ func (h *Held) ReadHeld(ctx context.Context, room, mid string) ([]byte, uint64, 
 	if err != nil {
 		return nil, 0, fmt.Errorf("held message %s of room %s: %w", mid, room, err)
 	}
-	return r.Data, r.Seq, nil
+	return h.told(r.Data), r.Seq, nil
 }
 
 // HeldOf returns at most limit (1 to 1000) of the room's held messages with a number above after, in order, decided ones among them.
@@ -80,7 +80,7 @@ func (h *Held) HeldOf(ctx context.Context, room string, after uint64, limit int)
 	}
 	out := make([]HeldRecord, len(got))
 	for i, r := range got {
-		out[i] = heldRecord(r)
+		out[i] = h.record(r)
 	}
 	return out, nil
 }
@@ -89,7 +89,7 @@ func (h *Held) HeldOf(ctx context.Context, room string, after uint64, limit int)
 // was there before. The calls come one after the other. It returns when take has seen all that was stored.
 func (h *Held) FollowHeld(ctx context.Context, take func(r HeldRecord, known bool)) (stop func(), err error) {
 	known := true
-	r := &link.Reader{Link: h.link, Stream: link.HeldStream, Subject: link.HeldPrefix + "*.*", Take: func(m link.Record) { take(heldRecord(m), known) }}
+	r := &link.Reader{Link: h.link, Stream: link.HeldStream, Subject: link.HeldPrefix + "*.*", Take: func(m link.Record) { take(h.record(m), known) }}
 	w := h.link.Follow(link.FollowHeld, r.Read)
 	if err := w.Hear(link.AnyRoomSubject("*", link.KindHeld)); err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ func (j *Journal) State(ctx context.Context, stream string) (name string, info *
 
 // Records returns what there is for the request, and nothing only if there is nothing.
 func (j *Journal) Records(ctx context.Context, stream string, ask link.Ask) ([]link.Record, error) {
-	return j.link.ReadSure(ctx, stream, ask)
+	return j.toldAll(j.link.ReadSure(ctx, stream, ask))
 }
 
 // ofNoRoom stands for a room where something is of none. "==" begins no room's token.

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/nats-io/nats.go"
@@ -46,8 +48,25 @@ func (l *Letters) LettersOf(ctx context.Context, webhook string, after uint64, l
 	out := make([]LetterRecord, len(got))
 	for i, r := range got {
 		out[i] = LetterRecord{r.Seq, r.Data}
+		if event, _ := quoted(r.Data, ""); event != nil {
+			out[i].Data = bytes.Replace(r.Data, event, l.told(event), 1)
+		}
 	}
 	return out, err
+}
+
+// quoted returns the event of a room, "" for any, that a letter quotes, and its kind; nil when it quotes none.
+func quoted(letter []byte, room string) (event []byte, kind string) {
+	var of struct {
+		Entry struct {
+			Kind, Room string
+			Event      json.RawMessage
+		}
+	}
+	if json.Unmarshal(letter, &of) != nil || room != "" && of.Entry.Room != room {
+		return nil, ""
+	}
+	return of.Entry.Event, of.Entry.Kind
 }
 
 // LettersLeft is how many there are of all webhooks.

@@ -75,6 +75,7 @@ type core struct {
 	rooms       Rooms  // fixed by Start
 
 	// Guarded by themselves.
+	forgotten  forgotten
 	refusing   atomic.Bool               // a write failed; nothing is sent to the store
 	unanswered atomic.Bool               // the last write was
 	faultSoon  link.Wake                 // asks for a look at the embedded store

@@ -62,6 +62,7 @@ func (b *loopback) GiftsEnd(context.Context, string) (uint64, error) {
 func (b *loopback) LedgerID() string { return "l1" }
 
 func (b *loopback) Erase(context.Context, room.Erasure) error             { return nil }
+func (b *loopback) ErasedUntil(string) int64                              { return 0 }
 func (b *loopback) Recent(context.Context, string, int) ([][]byte, error) { return nil, nil }
 func (b *loopback) Audit(_ context.Context, id string, entry []byte) (uint64, error) {
 	b.audit = append([]Audited{{Seq: uint64(len(b.audit) + 1), Entry: entry}}, b.audit...)

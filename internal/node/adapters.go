@@ -51,6 +51,9 @@ func (b bus) Erase(ctx context.Context, e room.Erasure) error {
 	return busError(b.erasures.Erase(ctx, store.Erasure(e)))
 }
 
+// ErasedUntil implements [room.Eraser].
+func (b bus) ErasedUntil(user string) int64 { return b.erasures.ErasedUntil(user) }
+
 // Publish implements [room.Publisher].
 func (b bus) Publish(c protocol.Class, id string, message []byte) error {
 	return busError(b.Feeds.Publish(c, id, message))

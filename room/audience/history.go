@@ -148,14 +148,26 @@ func (h *history) removed(mid string) *spoken {
 
 // removeOf is remove of all that a user said within a time, for good.
 func (h *history) removeOf(user string, from, until int64) {
+	erased := func(u string) int64 {
+		if u == user {
+			return until
+		}
+		return 0
+	}
 	for i := range h.size {
 		s := h.at(i)
 		event := s.event
 		if event == nil {
 			event = s.kept
 		}
-		if by, ok := protocol.EventUser(event); ok && by.ID == user && s.ts >= from && s.ts <= until {
+		switch by, ok := protocol.EventUser(event); {
+		case !ok || s.ts < from || s.ts > until:
+		case by.ID == user:
 			s.event, s.kept, s.mid = nil, nil, protocol.EventMID(event)
+		case s.event != nil:
+			s.event = protocol.Forgotten(event, erased)
+		default:
+			s.kept = protocol.Forgotten(event, erased)
 		}
 	}
 }
@@ -208,7 +220,7 @@ func (a *Audience[V]) Said(user string, most int) (events [][]byte) {
 	return events
 }
 
-// ForgetOf takes what a user said within a time, in Unix ms, out of what newcomers are shown.
+// ForgetOf takes what a user said within a time, in Unix ms, out of what newcomers are shown, and the name out of what was answered then.
 func (a *Audience[V]) ForgetOf(user string, from, until int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

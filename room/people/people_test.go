@@ -2,6 +2,7 @@ package people
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -184,6 +185,22 @@ func TestShows(t *testing.T) {
 	meet(again, &stored, begin+100*minuteMS, Doors{Opened: opened}, who[8:9])
 	if s := again.Shows(); s[0].Begin <= begin || s[0].People != 1 || s[1].People != 3 {
 		t.Fatalf("after an hour, another node: %+v", s)
+	}
+}
+
+// Who is erased has no line in the shows of before, and what was refused is counted on.
+func TestWithout(t *testing.T) {
+	line := func(user, name string, n int) Refused {
+		return Refused{User: user, Name: name, Action: "danmaku", Reason: "rate_limited", Rule: "r", Count: n}
+	}
+	shows := []Told{{Begin: 20, Refused: []Refused{line("ann", "Nick", 5)}}, {Begin: 10, Refused: []Refused{line("ann", "Nick", 7), line("bob", "Bob", 4), line("", "", 2)}}}
+	got := Without(shows, func(user string, since int64) bool { return user == "ann" && since <= 15 })
+	want := []Told{shows[0], {Begin: 10, Refused: []Refused{line("", "", 9), line("bob", "Bob", 4)}}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if shows[1].Refused[0].User != "ann" {
+		t.Error("what was given is changed")
 	}
 }
 

@@ -175,6 +175,26 @@ func addRefused(lines []Refused, r Refused, most int) []Refused {
 	return lines
 }
 
+// Without is what is told of shows without the lines of persons who are erased, who were there since an instant in Unix ms: these count among
+// those without a name.
+func Without(shows []Told, erased func(user string, since int64) bool) []Told {
+	out := slices.Clone(shows)
+	for i, t := range out {
+		if !slices.ContainsFunc(t.Refused, func(r Refused) bool { return erased(r.User, t.Begin) }) {
+			continue
+		}
+		var left []Refused
+		for _, r := range t.Refused {
+			if erased(r.User, t.Begin) {
+				r.User, r.Name = "", ""
+			}
+			left = addRefused(left, r, refusedMost)
+		}
+		out[i].Refused = largest(map[string][]Refused{"": left}, refusedMost)
+	}
+	return out
+}
+
 // largest are the lines of all parts together, the largest first, the rest without a name.
 func largest(parts map[string][]Refused, most int) []Refused {
 	var all []Refused

@@ -155,7 +155,7 @@ class Desk {
       if (event.ev === "gifts") this.#gifts = event.gifts;
       if (event.ev === "gift") {
         const gift = this.#gifts.find((g) => g.id === event.gift) ?? { id: event.gift, name: event.gift };
-        this.#messages.note({ kind: "gift", user: event.user, gift, count: event.count });
+        this.#messages.note({ kind: "gift", user: event.user, gift, count: event.count, ts: event.ts });
       }
     });
     on("flush", () => chat.changed());

@@ -172,7 +172,7 @@ class RoomPage {
     const before = this.#combos.get(id);
     const goesOn = before && event.combo > event.count && this.#messages.update(before, { count: event.combo });
     if (!goesOn) {
-      const entry = this.#messages.note({ kind: "gift", user: event.user, own: event.user.id === this.#self?.id, gift, count: Math.max(event.combo ?? 0, event.count) });
+      const entry = this.#messages.note({ kind: "gift", user: event.user, own: event.user.id === this.#self?.id, gift, count: Math.max(event.combo ?? 0, event.count), ts: event.ts });
       this.#combos.delete(id);
       this.#combos.set(id, entry);
       if (this.#combos.size > 60) this.#combos.delete(this.#combos.keys().next().value);

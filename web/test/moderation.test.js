@@ -67,6 +67,13 @@ test("an own held message waits, and is then sent in its place or dropped", () =
   assert.equal(messages.decide("m2", "sent"), null, "once");
   assert.deepEqual(messages.entries.map((e) => e.status), ["sent", "dropped"]);
   assert.deepEqual(messages.erase({ user: { id: "me" }, from: 0, until: 15 }), ["m1"], "an own message has the time of its answer");
+  const reply = messages.danmaku({ mid: "r", ts: 12, text: "re", user: { id: "u" }, reply_to: { id: "me", name: "Nick" } });
+  const later = messages.danmaku({ mid: "s", ts: 16, text: "re", user: { id: "u" }, reply_to: { id: "me", name: "Nick" } });
+  const gift = messages.note({ kind: "gift", ts: 13, user: { id: "me", name: "Nick" }, count: 2 });
+  messages.take();
+  assert.deepEqual(messages.erase({ user: { id: "me" }, from: 11, until: 15 }), []);
+  assert.deepEqual([reply.replyTo, gift.user, later.replyTo.name], [{ id: "me" }, { id: "me" }, "Nick"]);
+  assert.deepEqual(messages.take().changed, [reply, gift]);
 });
 
 test("a message that was released late stands where its time is", () => {

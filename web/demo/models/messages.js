@@ -108,8 +108,18 @@ export class Messages {
     this.#changed.add(entry);
   }
 
-  /** Takes the words out of all that somebody said within a time, and returns the ids of those messages. */
+  /**
+   * Takes the words out of all that somebody said within a time, and returns the ids of those messages. Gifts and what others answered then stay
+   * without the name.
+   */
   erase({ user, from, until }) {
+    for (const e of this.#entries) {
+      if (!(e.ts >= from && e.ts <= until)) continue;
+      const replyTo = e.replyTo?.id === user.id;
+      if (!replyTo && !(e.kind === "gift" && e.user?.id === user.id)) continue;
+      Object.assign(e, replyTo ? { replyTo: { id: user.id } } : { user: { id: user.id } });
+      this.#changed.add(e);
+    }
     const theirs = this.#entries.filter((e) => e.mid && e.kind === "chat" && !e.deleted && e.user?.id === user.id && e.ts >= from && e.ts <= until).map((e) => e.mid);
     for (const mid of theirs) this.remove(mid);
     return theirs;
