@@ -83,7 +83,7 @@ chaos: redis
 	$(GO) test -count=1 -timeout 60m -v -run '^(TestALedgerThatIsBadIsCaught|TestChaos)$$' ./cmd/liveserver -chaos $(CHAOS) -chaos-seed $(SEED)
 
 # A platform's wallet, three nodes, NATS and Redis as processes, of which wallet and nodes are killed and stopped while people give and the
-# wallet's answers get lost: money taken = gifts in the ledger. WALLET=10m for longer.
+# wallet's answers get lost, and the leaders of three NATS servers: money taken = gifts in the ledger. WALLET=10m for longer.
 WALLET ?= 2m
 wallet: redis
 	$(GO) test -count=1 -timeout 60m -v -run '^(TestBooksThatDisagreeAreCaught|TestWallet.*)$$' ./cmd/liveserver -wallet $(WALLET) -chaos-seed $(SEED)
