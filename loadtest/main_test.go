@@ -136,7 +136,7 @@ func TestEveryScenarioRuns(t *testing.T) {
 		{"fair -viewers 10 -rounds 1 -rate 50 -churn 20 -duration 300ms -warmup 0s -slo danmaku_loss=0", func(r *report.Result) bool {
 			return len(r.Fair) == 2 && r.Fair[1].Beside && r.Values["fair_ratio"] > 0 && r.Delivery.Viewers == smallViewers
 		}},
-		{"soak -viewers 10 -frozen 1 -churn 20 -duration 400ms -warmup 0s -mix danmaku=1,like=1", func(r *report.Result) bool {
+		{"soak -viewers 10 -frozen 1 -churn 20 -duration 2s -warmup 0s -mix danmaku=1,like=1", func(r *report.Result) bool {
 			return r.Delivery.Lost == 0 && r.Connections.Joined >= 12
 		}},
 		{"joins -viewers 20 -pid SELF -rounds 1", func(r *report.Result) bool {
