@@ -24,7 +24,7 @@ func serialOf(t *testing.T, addr string) int64 {
 	return c.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
 }
 
-// A renewed certificate is served after SIGHUP, sockets stay, and a broken one changes nothing but the log. SIGHUP ends no
+// Sockets over TLS rest. A renewed certificate is served after SIGHUP, sockets stay, and a broken one changes nothing but the log. SIGHUP ends no
 // process.
 func TestRenewedCertificateOnHangup(t *testing.T) {
 	t.Parallel()
@@ -35,6 +35,13 @@ func TestRenewedCertificateOnHangup(t *testing.T) {
 	c := dial(t, p.url, &websocket.DialOptions{HTTPClient: browser})
 	c.send(`{"op":"hello","id":"h","room":"demo"}`)
 	c.wait("welcome", func(e event) bool { return e.kind() == "welcome" })
+	before := p.metric(t, "go_goroutines")
+	for range 40 {
+		one := dial(t, p.url, &websocket.DialOptions{HTTPClient: browser})
+		one.send(`{"op":"hello","id":"h","room":"demo"}`)
+		one.wait("welcome", func(e event) bool { return e.kind() == "welcome" })
+	}
+	await(t, "sockets that rest without a goroutine", func() bool { return p.metric(t, "go_goroutines") < before+20 })
 	addr := strings.TrimPrefix(p.url, "https://")
 	if got := serialOf(t, addr); got != 1 {
 		t.Fatalf("serial %d", got)

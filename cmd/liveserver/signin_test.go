@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/oauth2-proxy/mockoidc"
 )
@@ -151,6 +153,17 @@ func TestOperatorsSignIn(t *testing.T) {
 	}
 }
 
+// follow clicks what leads to another page, or to the same one anew, and waits until it is there: while one goes nothing can be asked.
+func (p *tab) follow(selector string) {
+	p.t.Helper()
+	p.until("there: "+selector, fmt.Sprintf(`document.querySelector(%q) !== null`, selector))
+	ctx, cancel := context.WithTimeout(p.ctx, browserPatience)
+	defer cancel()
+	if _, err := chromedp.RunResponse(ctx, chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelector(%q).click()`, selector))); err != nil {
+		p.t.Fatalf("follow %s: %v", selector, err)
+	}
+}
+
 // TestSigningInOnThePage is an operator in a real browser: the provider is away, then it is there, a change says who made it, and
 // after signing out the door is back.
 func TestSigningInOnThePage(t *testing.T) {
@@ -159,16 +172,16 @@ func TestSigningInOnThePage(t *testing.T) {
 	s := startServer(t, "", signInFlags(m, addr)...)
 	p := startBrowser(t).open(s.admin + "/")
 	p.shows("#door", "Open this page with the admin address")
-	p.click("#door-oidc:not([hidden])")
+	p.follow("#door-oidc:not([hidden])")
 	p.shows("#door-said", "does not answer")
 	p.sound()
 
 	start()
 	m.QueueUser(operator{"nobody", "cleaner"})
 	m.QueueUser(operator{"ada", "boss"})
-	p.click("#door-oidc:not([hidden])")
+	p.follow("#door-oidc:not([hidden])")
 	p.shows("#door-said", "no role that opens this page")
-	p.click("#door-oidc:not([hidden])")
+	p.follow("#door-oidc:not([hidden])")
 	p.shows("#who", "Operator ada")
 	p.click(`#tabs a[href="#limits"]`)
 	p.shows("#change-title", "Version 1 is in force")
@@ -182,7 +195,14 @@ func TestSigningInOnThePage(t *testing.T) {
 		t.Errorf("the versions: %s", all)
 	}
 	p.sound()
-	p.click("#sign-out")
+	if res := s.call(t, http.MethodPost, "/sessions/revoke", s.adminToken, `{"user":"oidc:ada"}`); res.status != http.StatusOK {
+		t.Fatalf("%+v", res)
+	}
+	p.shows("#signed-out", "Your sign-in has ended")
+	m.QueueUser(operator{"ada", "boss"})
+	p.click("#signed-out a") // opens a tab of its own
+	p.until("signed in again", `document.getElementById("signed-out").hidden`)
+	p.follow("#sign-out")
 	p.shows("#door", "Open this page with the admin address")
 	if got := eval[string](p, `document.cookie`); got != "" {
 		t.Errorf("the page can read %s", got)

@@ -198,6 +198,10 @@ func TestFaultsNamePathAllowedReceived(t *testing.T) {
 			"hooks.join.url: allowed is https://host/path, or http:// where hooks.plain_http lets it; received no URL that begins with https:// or http://", "hooks.secrets: allowed is one or more, since hooks.join.url is set; received none",
 		}},
 		{name: "a hook's secret", args: []string{"-hooks-secrets", "whsec_hidden", "-hooks-gift-timeout", "5s"}, want: []string{"hooks.gift.timeout: allowed is 50ms to 2s; received 5s", "hooks.secrets[0]: allowed is whsec_ and the base64 of 24 to 64 random bytes; received one that is not shown"}},
+		{name: "half a sign-in", args: []string{"-admin-oidc-issuer", "https://id.example", "-admin-oidc-client-secret", "hidden", "-admin-oidc-scopes", "profile", "-admin-oidc-url", "https://ops.example/", "-admin-oidc-claim", ""}, want: []string{
+			"admin_oidc.admins: allowed is one value or more, here or in admin_oidc.moderators or admin_oidc.readers", "admin_oidc.claim: allowed is a name", "admin_oidc.client_id: allowed is a text, since admin_oidc.issuer is set; received nothing",
+			`admin_oidc.scopes: allowed is openid, alone or among others; received "profile"`, `admin_oidc.url: allowed is scheme://host or scheme://host:port, such as https://live.example.com; received "https://ops.example/"`}},
+		{name: "a sign-in nowhere", args: []string{"-admin-oidc-admins", "boss"}, want: []string{"admin_oidc.issuer: allowed is a URL, since another of admin_oidc is set; received nothing"}},
 		{name: "a key that is gone", file: "auth: {guest_gifts: true}\n", want: []string{"auth.guest_gifts: allowed is nothing: gifts.authority says who may give, and open lets guests too; received a value (in "}},
 		{name: "a variable that is gone", env: []string{"LIVEROOM_AUTH_GUEST_GIFTS=true"}, want: []string{"LIVEROOM_AUTH_GUEST_GIFTS: allowed is nothing: gifts.authority says"}},
 		{name: "a flag that is gone", args: []string{"-auth-guest-gifts"}, want: []string{"auth-guest-gifts: it is gone, and allowed is nothing: gifts.authority says"}},

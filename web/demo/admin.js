@@ -31,7 +31,7 @@ class Admin {
     this.#token = token;
     const { signal } = page;
     const calls = new LimitCalls(token, page);
-    this.#overview = new Overview(token, page, { changed: () => this.#changed(), traffic: (d) => this.#desk.showTraffic(d), why: (q) => this.#why(q) });
+    this.#overview = new Overview(token, page, { answered: (status) => this.#answered(status), changed: () => this.#changed(), traffic: (d) => this.#desk.showTraffic(d), why: (q) => this.#why(q) });
     this.#desk = new LimitsDesk(calls, page, () => this.#history.refresh());
     this.#history = new HistoryView(calls, page, {
       restored: (set) => this.#desk.restored(set),
@@ -42,7 +42,7 @@ class Admin {
     });
     this.#explain = new ExplainView(calls, page);
     addEventListener("hashchange", () => this.#go(), { signal });
-    const timer = setInterval(() => document.hidden || this.#look(), LOOK_MS);
+    const timer = setInterval(() => document.hidden || this.#desk.refresh(), LOOK_MS);
     signal.addEventListener("abort", () => clearInterval(timer));
     this.#go();
     this.#start();
@@ -55,8 +55,7 @@ class Admin {
   }
 
   /** What was begun here stays while somebody signs in again in another window. */
-  async #look() {
-    const status = await this.#desk.refresh();
+  #answered(status) {
     if (!this.#token) $("signed-out").hidden = status !== 401;
   }
 
@@ -121,7 +120,6 @@ async function enter(page) {
   $("sign-out").addEventListener("click", async () => {
     await fetch("/signout", { method: "POST", signal: page.signal });
     location.replace("/");
-    location.reload();
   }, { signal: page.signal });
   new Admin(page, null);
 }

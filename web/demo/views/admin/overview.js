@@ -31,7 +31,7 @@ export class Overview {
   #decisions = new Decisions();
   #shown = true;
 
-  /** `on`: `{changed(), traffic(decisions), why(question)}`. */
+  /** `on`: `{answered(status), changed(), traffic(decisions), why(question)}`. */
   constructor(token, page, on) {
     this.#language = page.language;
     this.#figures = new Figures($("tiles"), FIGURES, page);
@@ -47,6 +47,7 @@ export class Overview {
       this.#show();
     });
     poll("/api/v1/limits/traffic", { ms: TRAFFIC_MS, signal: page.signal, token: () => token, onAnswer: ({ status, body }) => {
+      on.answered(status);
       if (status !== 200) return;
       const changed = this.#decisions.take(body);
       this.#count();
