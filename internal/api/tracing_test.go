@@ -45,7 +45,7 @@ func BenchmarkGift(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			w := newWorld(b, func(c *Config) { c.Trace = tracer; c.Gate.Swap(rules) }, func(c *room.Config) { c.Trace = tracer })
+			w := newWorld(b, func(c *Config) { c.Trace = tracer; c.Gate.Swap(rules.WithVersion(c.Gate.Rules().Version() + 1)) }, func(c *room.Config) { c.Trace = tracer })
 			bearer := "Bearer " + w.token(protocol.RoleService)
 			i := 0
 			b.ReportAllocs()

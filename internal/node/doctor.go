@@ -188,7 +188,7 @@ func examinePort(path, addr string) Finding {
 // examineNames resolves every host that the configuration names.
 func examineNames(ctx context.Context, cfg config.Config) (all []Finding) {
 	var hosts []string
-	urls := append([]string{cfg.PublicURL, cfg.Auth.JWKSURL, cfg.Hooks.Gift.URL, cfg.Hooks.Join.URL, cfg.Hooks.Danmaku.URL}, cfg.NATS...)
+	urls := append([]string{cfg.PublicURL, cfg.Auth.JWKSURL, cfg.Hooks.Gift.URL, cfg.Hooks.Join.URL, cfg.Hooks.Danmaku.URL, cfg.AdminOIDC.Issuer}, cfg.NATS...)
 	for _, w := range cfg.Webhooks {
 		urls = append(urls, w.URL)
 	}
