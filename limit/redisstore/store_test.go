@@ -17,7 +17,7 @@ import (
 )
 
 // patient are time-outs for a machine that is busy with other tests.
-var patient = Config{Dial: 2 * time.Second, Answer: 2 * time.Second}
+var patient = Config{Dial: 20 * time.Second, Answer: 20 * time.Second}
 
 func open(t testing.TB, url string) *Store {
 	t.Helper()
@@ -157,7 +157,7 @@ func TestHang(t *testing.T) {
 		c, began := draw("{a}", "n#1", i+2, 1), time.Now()
 		s.Do(ctx, []*cluster.Call{c})
 		cancel()
-		if took := time.Since(began); c.Err == nil || took > 2*time.Second {
+		if took := time.Since(began); c.Err == nil || took > 10*time.Second {
 			t.Errorf("%v after %s", c.Err, took)
 		}
 	}
@@ -181,7 +181,7 @@ func TestCancelled(t *testing.T) {
 	time.AfterFunc(20*time.Millisecond, cancel)
 	c, began := draw("{a}", "n#1", 2, 1), time.Now()
 	s.Do(ctx, []*cluster.Call{c})
-	if took := time.Since(began); !errors.Is(c.Err, context.Canceled) || took > time.Second {
+	if took := time.Since(began); !errors.Is(c.Err, context.Canceled) || took > 10*time.Second {
 		t.Errorf("%v after %s", c.Err, took)
 	}
 }
