@@ -73,7 +73,7 @@ func TestARoomTellsABoundedNumberOfNetworksApart(t *testing.T) {
 	}
 }
 
-// crowded plays a minute in a room of an audience: 900 guests behind four addresses say all they may, twenty honest people something every five
+// crowded plays twenty seconds in a room of an audience: 900 guests behind four addresses say all they may, twenty honest people something every five
 // seconds. It returns what part of the honest messages was shown to all.
 func crowded(t *testing.T, rules *limit.Rules, audience int) (shown float64) {
 	synctest.Test(t, func(t *testing.T) {
@@ -106,7 +106,7 @@ func crowded(t *testing.T, rules *limit.Rules, audience int) (shown float64) {
 			return v.room.Handle(t.Context(), &by, danmakuOf(text, text)).Code
 		}
 		sent, passed, n := 0, 0, 0
-		for tick := range 600 { // of 100 ms
+		for tick := range 200 { // of 100 ms
 			for i, v := range raiders {
 				if (i+tick)%7 == 0 { // faster than a user may
 					n++
@@ -129,7 +129,7 @@ func crowded(t *testing.T, rules *limit.Rules, audience int) (shown float64) {
 
 // 900 guests behind four addresses do not own a room: of what twenty honest people say 95 % are shown, however large the room.
 func TestACrowdBehindFourAddressesDoesNotOwnARoom(t *testing.T) {
-	for _, audience := range []int{920, 5_000, 50_000} {
+	for _, audience := range []int{920, 50_000} {
 		shown := crowded(t, nil, audience)
 		t.Logf("audience %d: %.1f %% of honest messages are shown", audience, 100*shown)
 		if shown < 0.95 {
