@@ -109,6 +109,49 @@ func TestLimitsDesk(t *testing.T) {
 	bob.until("he may speak again", `!document.getElementById("send").hasAttribute("data-cooling")`)
 	bob.say("admitted again")
 	bob.until("admitted", `[...document.querySelectorAll('#chat li.own[data-status="sent"]')].some((l) => l.textContent.includes("admitted again"))`)
+	op.wordsAndGifts(bob)
+}
+
+// wordsAndGifts has the operator keep the platform's words and its gifts: faults are told where they are, a preview comes before, a viewer feels
+// it, and one click undoes it.
+func (p *tab) wordsAndGifts(viewer *tab) {
+	p.t.Helper()
+	p.click(`#tabs a[href="#words"]`)
+	p.shows("#words-change-title", "Version 1 is in force")
+	p.fill("#words-new", "a.*b")
+	p.click("#words-add button")
+	p.shows("#words-add-said", "regular expression")
+	p.click("#words-many")
+	p.fill("#words-text", "T-h-r-e-e, refuse\nthree\n.*?\nzzz")
+	p.click("#words-paste button")
+	p.shows("#words-add-said", "3 words added. “.*?”")
+	p.shows(`#words tr[aria-invalid] .fault`, "which is the same word")
+	p.click("#words tr[aria-invalid] button")
+	p.shows("#words-preview[data-state=report]", "3 of ")
+	p.shows("#words-preview .caught", "third of three")
+	p.fill("#words-try", "One.T.H.R.E.E.")
+	p.shows("#words-tried", "T.H.R.E.E → T-h-r-e-e (Refuse)")
+	p.click("#words-publish")
+	p.shows("#words-change-title", "Version 2 is in force")
+	viewer.say("not one of three")
+	viewer.until("refused", `document.querySelectorAll('#chat li.own[data-status="failed"]').length > 0 && document.querySelector("#chat").textContent.includes("not one of three")`)
+	p.click("#words-said button")
+	p.shows("#words-versions li:nth-child(1)", "Went back to 1")
+	p.shows("#words-count", "0 words")
+
+	p.click(`#tabs a[href="#gifts"]`)
+	p.shows("#gifts-change-title", "Version 1 is in force")
+	p.fill("#gifts .ware:nth-child(2) [data-path=price]", "0")
+	p.shows("#gifts .ware:nth-child(2) .fault", "whole number")
+	p.fill("#gifts .ware:nth-child(2) [data-path=price]", "7")
+	p.click("#gifts .ware:nth-child(1) .ware-buttons .tool:last-child")
+	p.shows("#gifts-changes", "removed")
+	p.click("#gifts-publish")
+	p.shows("#gifts-change-title", "Version 2 is in force")
+	viewer.until("the tray has it", `document.querySelectorAll("#gifts .present").length === 5 && document.querySelector("#gifts .present").textContent.includes("7")`)
+	p.click("#gifts-said button")
+	p.shows("#gifts-change-title", "Version 3 is in force")
+	viewer.until("and has it back", `document.querySelectorAll("#gifts .present").length === 6`)
 }
 
 // TestLimitsDeskMeanwhile: a draft survives what another operator publishes, and goes on top of it.

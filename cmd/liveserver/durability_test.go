@@ -166,18 +166,24 @@ func TestLikesOutliveTheServer(t *testing.T) {
 	}
 }
 
-// TestSettingsOutliveTheServer: so do title and slow mode.
+// TestSettingsOutliveTheServer: so do title and slow mode, and the words that are not wanted.
 func TestSettingsOutliveTheServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := startProcess(t, dir)
-	if res := p.call(t, http.MethodPut, "/rooms/demo", p.hostToken, `{"title":"今夜","slow_mode_ms":5000}`); res.status != 200 {
+	if res := p.call(t, http.MethodPut, "/rooms/demo", p.hostToken, `{"title":"今夜","slow_mode_ms":5000,"filter":{"words":[{"word":"silver","action":"refuse"}]}}`); res.status != 200 {
 		t.Fatalf("PUT: %v", res)
+	}
+	if res := p.call(t, http.MethodPut, "/filter", p.adminToken, `{"words":[{"word":"gold","action":"hold"}]}`, "If-Match", `"v1"`); res.status != 200 {
+		t.Fatalf("PUT words: %v", res)
 	}
 	p.kill()
 	p = startProcess(t, dir)
 	room := join(t, p.url, "demo", "").welcome.in("room")
 	if room.str("title") != "今夜" || room.num("slow_mode_ms") != 5000 {
 		t.Errorf("room after a kill: %v", room)
+	}
+	if tried := p.call(t, http.MethodPost, "/filter/test", p.adminToken, `{"text":"g-o-l-d, S.I.L.V.E.R","room":"demo"}`); len(tried.body["hits"].([]any)) != 2 {
+		t.Errorf("the words after a kill: %v", tried.body)
 	}
 }

@@ -114,6 +114,27 @@ func TestTwoNodesAreOneRoom(t *testing.T) {
 	if ack := host.ask("gift", `,"gift":"tea"`); ack.num("code") != 200 {
 		t.Errorf("a new gift: %v", ack)
 	}
+	began = time.Now()
+	if res := nodes[1].call(t, http.MethodPut, "/filter", nodes[0].adminToken, `{"words":[{"word":"gold","action":"refuse"}]}`, "If-Match", `"v1"`); res.status != 200 {
+		t.Fatalf("words: %v", res.body)
+	}
+	await(t, "the platform's words", func() bool {
+		return nodes[0].call(t, http.MethodGet, "/filter", nodes[0].adminToken, "").body.num("version") == 2
+	})
+	t.Logf("the words were in force on the other node after %v", time.Since(began))
+	began = time.Now()
+	if res := nodes[1].call(t, http.MethodPut, "/rooms/demo", nodes[0].hostToken, `{"filter":{"words":[{"word":"silver","action":"refuse"}]}}`); res.status != 200 {
+		t.Fatalf("the room's words: %v", res.body)
+	}
+	await(t, "the room's words", func() bool {
+		return nodes[0].call(t, http.MethodGet, "/rooms/demo", nodes[0].hostToken, "").body.in("filter")["words"] != nil
+	})
+	t.Logf("and the room's after %v", time.Since(began))
+	for _, text := range []string{"G O L D", "s.i.l.v.e.r"} {
+		if ack := guest.ask("danmaku", fmt.Sprintf(`,"text":%q`, text)); ack.str("reason") != "filtered" {
+			t.Errorf("%s on the other node: %v", text, ack)
+		}
+	}
 	if ack := host.ask("moderate", `,"action":"slow_mode","seconds":5`); ack.num("code") != 200 {
 		t.Errorf("slow mode %v", ack)
 	}

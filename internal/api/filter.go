@@ -118,7 +118,11 @@ type filterTest struct {
 
 func (a *API) testFilter(w http.ResponseWriter, r *http.Request, c call) (any, error) {
 	var b filterTest
-	if err := decode(w, r, &b); err != nil {
+	most := int64(maxRoomFilterBytes)
+	if c.Administers() { // whose list is the platform's
+		most = maxFilterBytes
+	}
+	if err := decodeUpTo(w, r, &b, most); err != nil {
 		return nil, err
 	}
 	words, bytes := filter.PlatformWords, filter.PlatformBytes
@@ -196,7 +200,7 @@ func (a *API) previewRoomFilter(w http.ResponseWriter, r *http.Request, c call) 
 		return nil, err
 	}
 	var list protocol.WordList
-	if err := decode(w, r, &list); err != nil {
+	if err := decodeUpTo(w, r, &list, maxRoomFilterBytes); err != nil {
 		return nil, err
 	}
 	set, err := filter.Compile(&list, filter.RoomWords, filter.RoomBytes)
@@ -236,5 +240,8 @@ func previewOf(set *filter.Set, said [][]byte, fault error) (any, error) {
 	return out, nil
 }
 
-// maxFilterBytes bounds a list in a request: JSON takes more than the words.
-const maxFilterBytes = 6 << 20
+// Bounds of a list in a request, the platform's and a room's: JSON takes more than the words.
+const (
+	maxFilterBytes     = 6 << 20
+	maxRoomFilterBytes = 64 << 10
+)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"liveroom/internal/filter"
 	"liveroom/protocol"
 )
 
@@ -28,10 +29,19 @@ func (s said) RecentOfAll(ctx context.Context, limit int) ([][]byte, error) {
 func TestAListIsTriedBeforeItIsInForce(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Said = said{"hello", "you f.o.o", "bar and foo", "fine"} })
 	host, admin, viewer := w.token(protocol.RoleHost, "demo"), w.token(protocol.RoleAdmin), w.token(protocol.RoleViewer)
+	// A list as large as a room may have fits into a request.
+	var full []string
+	for i := range filter.RoomWords {
+		full = append(full, fmt.Sprintf(`{"word":"word number%d","action":"sender_only"}`, i))
+	}
+	whole := `{"words":[` + strings.Join(full, ",") + `]}`
+	const list = `{"words":[{"word":"foo","action":"replace"},{"word":"bar","action":"refuse"}]}`
+	if res, body := w.call("PUT", "/rooms/demo", host, `{"filter":`+whole+`}`); res.StatusCode != 200 {
+		t.Error(body)
+	}
 	if res, body := w.call("PUT", "/rooms/demo", host, `{"filter":{"words":[{"word":"old","action":"hold"}]}}`); res.StatusCode != 200 {
 		t.Fatal(body)
 	}
-	const list = `{"words":[{"word":"foo","action":"replace"},{"word":"bar","action":"refuse"}]}`
 	for _, c := range []struct {
 		path, bearer, body string
 		status             int
@@ -51,6 +61,9 @@ func TestAListIsTriedBeforeItIsInForce(t *testing.T) {
 		{"/rooms/demo/filter/preview", host, `{"words":"foo"}`, 400, "words: allowed is a list"},
 		{"/filter/preview", admin, list, 200, "caught:2"},
 		{"/filter/preview", host, list, 403, ""},
+		{"/rooms/demo/filter/preview", host, whole, 200, "caught:0"},
+		{"/filter/test", host, `{"text":"word number 77","room":"demo","filter":` + whole + `}`, 200, "action:sender_only"},
+		{"/filter/test", admin, `{"text":"word number 77","filter":` + strings.ReplaceAll(whole, "]", ","+strings.Join(full, ",")+strings.Repeat(" ", 80<<10)+"]") + `}`, 200, "action:sender_only"},
 		{"/filter/preview", admin, `{"words":[{"word":"a.*b","action":"hold"}]}`, 400, "words[0].word: allowed is a word or a phrase as people write it, and no regular expression"},
 		{"/filter/preview", admin, `{"words":[{"word":"` + strings.Repeat("x", maxFilterBytes) + `","action":"hold"}]}`, 400, "body: allowed is at most"},
 	} {

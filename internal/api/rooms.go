@@ -59,7 +59,7 @@ func notCreated() *protocol.Error {
 // putRoom is the act "settings", and the room after it.
 func (a *API) putRoom(w http.ResponseWriter, r *http.Request, c call) (any, error) {
 	req := protocol.Request{ID: rand.Text()[:16], Action: protocol.ActionSettings, Settings: &protocol.Settings{}}
-	if err := decode(w, r, req.Settings); err != nil {
+	if err := decodeUpTo(w, r, req.Settings, maxRoomFilterBytes); err != nil {
 		return nil, err
 	}
 	ack := a.moderate(r, c, &req)

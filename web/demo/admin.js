@@ -3,16 +3,19 @@
 import words from "./i18n/admin.js";
 import { tokenInFragment } from "./models/token.js";
 import { Overview } from "./views/admin/overview.js";
-import { $, aria } from "./views/dom.js";
+import { $, aria, every } from "./views/dom.js";
 import { LimitCalls } from "./views/limits/calls.js";
 import { LimitsDesk } from "./views/limits/desk.js";
 import { ExplainView } from "./views/limits/explain.js";
 import { HistoryView } from "./views/limits/history.js";
+import { EditionCalls } from "./views/lists/calls.js";
+import { GiftsDesk, tellGiftChanges } from "./views/lists/gifts.js";
+import { WordsDesk, tellWordChanges } from "./views/lists/words.js";
 import { openPage } from "./views/page.js";
 import { get } from "./views/poll.js";
 import { keepToken, takeToken } from "./views/session.js";
 
-const VIEWS = ["overview", "limits", "history", "explain"];
+const VIEWS = ["overview", "limits", "history", "explain", "words", "gifts"];
 /** How often the set in force is looked at when /metrics does not tell of a change. */
 const LOOK_MS = 15_000;
 
@@ -22,6 +25,7 @@ class Admin {
   #history;
   #explain;
   #overview;
+  #lists;
   #view = "";
   #token;
 
@@ -41,9 +45,9 @@ class Admin {
       },
     });
     this.#explain = new ExplainView(calls, page);
+    this.#lists = { words: wordsOf(token, page), gifts: giftsOf(token, page) };
     addEventListener("hashchange", () => this.#go(), { signal });
-    const timer = setInterval(() => document.hidden || this.#desk.refresh(), LOOK_MS);
-    signal.addEventListener("abort", () => clearInterval(timer));
+    every(LOOK_MS, () => document.hidden || this.#look(), signal);
     this.#go();
     this.#start();
   }
@@ -57,6 +61,11 @@ class Admin {
   /** What was begun here stays while somebody signs in again in another window. */
   #answered(status) {
     if (!this.#token) $("signed-out").hidden = status !== 401;
+  }
+
+  async #look() {
+    await this.#desk.refresh();
+    await this.#lists[this.#view]?.refresh();
   }
 
   async #changed() {
@@ -81,8 +90,35 @@ class Admin {
     }
     this.#explain.shown = view === "explain";
     this.#overview.shown = view === "overview";
+    this.#lists[view]?.refresh();
     scrollTo(0, 0);
   }
+}
+
+/** A desk and its history: `{refresh()}`, which reads both when there is another version. */
+function withHistory(of, calls, page, make, tell) {
+  let desk = null;
+  const history = new HistoryView(calls, page, { restored: () => desk.refresh() }, of, tell);
+  desk = make({ published: () => history.refresh(), goBack: (version) => history.goBack(version) });
+  let told = null;
+  return {
+    refresh: async () => {
+      await desk.refresh();
+      if (desk.version === told) return;
+      told = desk.version;
+      await history.refresh();
+    },
+  };
+}
+
+function wordsOf(token, page) {
+  const calls = new EditionCalls("/filter", token, page);
+  return withHistory("words", calls, page, ({ published, goBack }) => new WordsDesk(calls, page, { onPublished: published, goBack }), tellWordChanges);
+}
+
+function giftsOf(token, page) {
+  const calls = new EditionCalls("/gifts", token, page);
+  return withHistory("gifts", calls, page, (steps) => new GiftsDesk(calls, page, steps), tellGiftChanges);
 }
 
 function showDoor(page, said, oidc = false) {

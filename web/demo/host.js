@@ -1,5 +1,6 @@
 // The host's desk: the numbers of a room, who is limited in it and why.
 
+import words from "./i18n/admin.js";
 import { readQuota, readRefusals } from "./models/desk.js";
 import { Messages } from "./models/messages.js";
 import { portray } from "./models/person.js";
@@ -7,6 +8,8 @@ import { whyOf } from "./models/refusal.js";
 import { Chat } from "./views/chat.js";
 import { $, dressFace, make } from "./views/dom.js";
 import { Figures } from "./views/figures.js";
+import { RoomWordCalls } from "./views/lists/calls.js";
+import { WordsDesk } from "./views/lists/words.js";
 import { Moderator } from "./views/moderator.js";
 import { openPage } from "./views/page.js";
 import { People } from "./views/people.js";
@@ -29,6 +32,7 @@ class Desk {
   #token;
   #figures;
   #settings;
+  #words;
   #moderator;
   #review;
   #messages = new Messages();
@@ -48,6 +52,7 @@ class Desk {
     $("room-id").textContent = `/${room}`;
     this.#figures = new Figures($("tiles"), FIGURES, page);
     this.#settings = new Settings(path, () => token, page);
+    this.#words = new WordsDesk(new RoomWordCalls(room, token, page), page);
     this.#listen(path, signal);
     new People(path, () => token, page, (user) => this.#moderator.who(user));
     page.onLanguage(() => this.#show());
@@ -65,6 +70,7 @@ class Desk {
     if (status !== 200) return;
     this.#latest = body;
     this.#settings.show(body);
+    this.#words.arrived(body.filter ?? { words: [] });
     this.#review.room(body);
     this.#count(body);
     this.#show();
@@ -184,7 +190,7 @@ function showDoor({ language, signal }) {
 const room = roomOfPage();
 if (room === null) location.replace("/");
 else {
-  const page = openPage();
+  const page = openPage(words);
   const token = takeToken();
   if (token) new Desk(page, room, token);
   else showDoor(page);

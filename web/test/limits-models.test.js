@@ -5,7 +5,7 @@ import { detail, diff, direction } from "../demo/models/limits/diff.js";
 import { Draft, merge } from "../demo/models/limits/draft.js";
 import { formatDuration, parseDuration } from "../demo/models/limits/duration.js";
 import { controlFor, gather, placeFault } from "../demo/models/limits/faults.js";
-import { canRestore, readVersions } from "../demo/models/limits/history.js";
+import { readVersions } from "../demo/models/limits/history.js";
 import { readList, readNumber, routesOf, withRoutes } from "../demo/models/limits/input.js";
 import { readReport, readWatch, telling, topShare } from "../demo/models/limits/preview.js";
 import { tidy, valueAt, withValue } from "../demo/models/limits/rule.js";
@@ -220,7 +220,7 @@ test("the guard's watch, versions and standings are read with care", () => {
   const watch = readWatch({ state: "within", since: "1999-01-01T00:00:00Z", until: "1999-01-01T00:01:00Z", left_ms: 40_000 });
   assert.deepEqual([watch.leftMs, watch.ofMs, readWatch({ state: "within" }).ofMs], [40_000, 60_000, 0]); // whatever day it is here
   const versions = readVersions({ versions: [{ version: 1, kind: "seed", rules: [seat()] }, { version: 2, kind: "guard", author: "guard", time: "2026-01-01T00:00:00Z" }, null] });
-  assert.deepEqual(versions.map((v) => [v.version, v.kind, canRestore(v, 2)]), [[2, "guard", false], [1, "seed", true]]);
+  assert.deepEqual(versions.map((v) => [v.version, v.kind, v.changed]), [[2, "guard", 0], [1, "seed", 0]]);
   const { rules, verdict, waitMs } = readStandings({ rules: [
     { rule: "a", why: "applies", level: 1, burst: 4, retry_after_ms: 0 }, { rule: "b", why: "applies", level: 0, burst: 3, retry_after_ms: 900 }, { rule: "c", why: "shadow", burst: 3, retry_after_ms: -1 }] });
   assert.deepEqual([rules[0].share, verdict, waitMs], [0.25, "wait", 900]);

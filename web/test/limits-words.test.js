@@ -23,11 +23,12 @@ test("whatever a rule may say has its words", () => {
   for (const key of keys) assert.ok(words.en[key] !== undefined, key);
 });
 
-test("the words that the limits' views name by half a key exist", () => {
-  const base = new URL("../demo/views/limits/", import.meta.url);
-  for (const file of readdirSync(base)) {
+test("the words that the desks' views name by half a key exist", () => {
+  const base = new URL("../demo/views/", import.meta.url);
+  const prefixes = { "limits/explain.js": "explain", "limits/preview.js": "limits.preview", "lists/gifts.js": "gifts", "lists/caught.js": "words.preview" };
+  for (const file of ["limits", "lists"].flatMap((folder) => readdirSync(new URL(folder, base)).map((f) => `${folder}/${f}`))) {
     const source = readFileSync(new URL(file, base), "utf8");
-    const prefix = file === "explain.js" ? "explain" : file === "preview.js" ? "limits.preview" : "limits";
+    const prefix = prefixes[file] ?? (file.startsWith("lists/") ? "words" : "limits");
     for (const [, key] of source.matchAll(/(?:#t|#pick|#text|#group|\bt)\((?:"[\w.[\]]+", )?"([a-zA-Z]\w*)"/g)) {
       const found = [`${prefix}.${key}`, `limits.${key}`].some((k) => words.en[k] !== undefined);
       assert.ok(found, `${file}: ${key}`);

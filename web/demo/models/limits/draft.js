@@ -71,6 +71,11 @@ export class Draft {
     return diff(this.#base.rules, this.rules);
   }
 
+  /** How many rules differ. */
+  get changed() {
+    return new Set(this.changes().map((c) => c.rule)).size;
+  }
+
   /** Puts a value at a path of a rule; undefined takes it out. What can't stand beside it goes. */
   set(key, path, value) {
     const entry = this.entry(key);

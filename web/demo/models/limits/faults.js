@@ -1,8 +1,8 @@
 // Where a fault belongs: a path of the server to a rule and one of its fields, a field to the control that shows it.
 
-/** `rules[2].degrade.burst` is `{index: 2, field: "degrade.burst"}`; a path outside the rules has index null. */
+/** `rules[2].degrade.burst` is `{index: 2, field: "degrade.burst"}`; so in words and gifts; any other path has index null. */
 export function placeFault({ path = "", problem = "" }) {
-  const match = /^rules\[(\d+)\](?:\.(.*))?$/.exec(path);
+  const match = /^(?:rules|gifts|words)\[(\d+)\](?:\.(.*))?$/.exec(path);
   return match ? { index: Number(match[1]), field: match[2] ?? "", problem } : { index: null, field: path, problem };
 }
 

@@ -15,13 +15,15 @@ export function readVersions(body) {
     override: v.override === true,
     restores: v.restores ?? null,
     at: Date.parse(v.time) || 0,
-    changes: Array.isArray(v.changes) ? v.changes : null,
+    changes: v.changes ?? null,
+    changed: countOf(v.changes),
     rules: Array.isArray(v.rules) ? v.rules : [],
     watch: ENDS.includes(v.watch?.end) ? v.watch.end : null,
   })).sort((a, b) => b.version - a.version);
 }
 
-/** Whether a version is what somebody may go back to: an older one with rules. */
-export function canRestore(version, current) {
-  return version.version !== current && version.rules.length > 0;
+/** How many things a version changed: of a list each is named, of words they are counted. */
+function countOf(changes) {
+  if (Array.isArray(changes)) return new Set(changes.map((c) => c.rule ?? c.gift)).size;
+  return changes ? changes.added + changes.removed + (changes.options ? 1 : 0) : 0;
 }

@@ -3,59 +3,68 @@
 import { isolate } from "../../models/language.js";
 import { MAX } from "../../models/limits/vocabulary.js";
 import { $, aria, make } from "../dom.js";
-import { changeList, timeText } from "./values.js";
+import { button } from "./controls.js";
+import { timeText } from "./values.js";
 
 export class ChangePanel {
   #page;
+  #of;
+  #at;
   #busy = false;
   #seen = "idle";
 
-  /** `steps`: `{publish(), reset()}`. */
-  constructor(page, steps) {
+  /** `steps`: `{publish(), reset()}`. `of` is what is changed: limits, words or gifts. */
+  constructor(page, steps, of = "limits") {
     this.#page = page;
+    this.#of = of;
+    this.#at = partsOf(of);
     const { signal } = page;
+    const $ = this.#at;
     $("publish").addEventListener("click", () => steps.publish(), { signal });
     $("reset").addEventListener("click", () => steps.reset(), { signal });
     $("note").addEventListener("input", () => this.#check(), { signal });
   }
 
   get note() {
-    return $("note").value.trim();
+    return this.#at("note").value.trim();
   }
 
   set note(text) {
-    $("note").value = text;
+    this.#at("note").value = text;
     this.#check();
+  }
+
+  #t(key, values) {
+    return wordOf(this.#of, key, this.#page.language, values);
   }
 
   set busy(busy) {
     this.#busy = busy;
-    aria($("publish"), "busy", String(busy));
+    aria(this.#at("publish"), "busy", String(busy));
     this.#check();
   }
 
   /** What is known of the draft's preview: publishing waits for it, or says that there is none. */
   seen(kind) {
     this.#seen = kind;
-    const { language } = this.#page;
-    const word = { unavailable: "limits.unseen", quiet: "limits.unseenQuiet" }[kind];
+    const $ = this.#at;
+    const word = { unavailable: "unseen", quiet: "unseenQuiet" }[kind];
     $("unseen").hidden = !word;
-    $("unseen").textContent = word ? language.text(word) : "";
-    $("publish").textContent = language.text(kind === "asking" ? "limits.publishWaits" : word ? "limits.publishUnseen" : "limits.publish");
+    $("unseen").textContent = word ? this.#t(word) : "";
+    $("publish").textContent = this.#t(kind === "asking" ? "publishWaits" : word ? "publishUnseen" : "publish");
     this.#check();
   }
 
   #off = true;
 
-  show(draft, { count, others }, readOnly) {
+  /** `draft` is `{dirty, base, changed}`: how many things differ; `list` makes a node that tells which. */
+  show({ dirty, base, changed }, list, { count, others }, readOnly = false) {
     const { language } = this.#page;
-    const t = (key, values) => language.text(`limits.${key}`, values);
-    const { dirty } = draft;
-    const changes = draft.changes();
-    const rules = new Set(changes.map((c) => c.rule)).size;
-    $("change-title").textContent = dirty ? t("changed", { n: rules }) : t("inForce", { version: draft.base.version });
-    $("change-by").textContent = dirty ? t("onVersion", { version: draft.base.version }) : byLine(draft.base, language);
-    $("changes").replaceChildren(dirty ? changeList(changes, language) : make("p", "quiet", t(readOnly ? "fileSource" : "clean")));
+    const $ = this.#at;
+    const t = (key, values) => this.#t(key, values);
+    $("change-title").textContent = dirty ? t("changed", { n: changed }) : t(base.version === undefined ? "roomInForce" : "inForce", { version: base.version });
+    $("change-by").textContent = dirty ? t("onVersion", { version: base.version }) : base.time ? byLine(base, language) : "";
+    $("changes").replaceChildren(dirty ? list() : make("p", "quiet", t(readOnly ? "fileSource" : "clean")));
     $("reset").hidden = !dirty;
     $("publishing").hidden = !dirty;
     $("publish-faults").replaceChildren(...[count > 0 ? t("faults", { n: count }) : "", ...others].filter(Boolean).map((text) => make("p", "fault", text)));
@@ -63,19 +72,30 @@ export class ChangePanel {
     this.seen(this.#seen);
   }
 
-  /** Says how it went. */
-  say(text, tone = "") {
-    const said = $("said");
+  /** Says how it went; `undo` takes it back. */
+  say(text, tone = "", undo = null) {
+    const said = this.#at("said");
     said.textContent = text;
+    if (undo) said.append(" ", button(this.#t("undo"), "link", undo));
     said.dataset.tone = tone;
     said.hidden = text === "";
   }
 
   #check() {
+    const $ = this.#at;
     const long = new TextEncoder().encode(this.note).length > MAX.noteBytes;
     $("note").setAttribute("aria-invalid", String(long));
     $("publish").disabled = this.#busy || this.#off || long || this.#seen === "asking";
   }
+}
+
+/** Finds the parts of the page that are about `of`: those of the limits came first and have bare names. */
+export const partsOf = (of) => (id) => $(of === "limits" ? id : `${of}-${id}`);
+
+/** A word about `of`; those of the limits do for all that has none of its own. */
+export function wordOf(of, key, language, values) {
+  const own = `${of}.${key}`;
+  return language.text(language.has(own) ? own : `limits.${key}`, values);
 }
 
 /** Who made a version, when and why. */

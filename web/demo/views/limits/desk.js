@@ -125,7 +125,7 @@ export class LimitsDesk {
     if (!this.#draft) return;
     const faults = this.#faults();
     this.#table.show(this.#draft, faults.byKey);
-    this.#panel.show(this.#draft, faults, this.#readOnly);
+    this.#panel.show(this.#draft, () => changeList(this.#draft.changes(), this.#page.language), faults, this.#readOnly);
     $("rules-count").textContent = this.#t("count", { n: this.#draft.rules.length });
     this.#showTheirs();
   }

@@ -1,8 +1,8 @@
 // The versions of the limits: who, when, why, what changed, and the way back.
 
-import { canRestore, readVersions } from "../../models/limits/history.js";
-import { $, make } from "../dom.js";
-import { byLine } from "./change.js";
+import { readVersions } from "../../models/limits/history.js";
+import { make } from "../dom.js";
+import { byLine, partsOf, wordOf } from "./change.js";
 import { confirm } from "./confirm.js";
 import { button } from "./controls.js";
 import { changeList, timeText } from "./values.js";
@@ -16,18 +16,27 @@ export class HistoryView {
   #page;
   #steps;
   #versions = [];
+  #of;
+  #tell;
+  #at;
   #more = false;
   #current = null;
   #opened = new Set();
   /** The version that the sentence at the head is about. */
   #saidOf = null;
 
-  /** `steps`: `{restored(set), propose(rules, note)}`. */
-  constructor(calls, page, steps) {
+  /**
+   * `steps`: `{restored(set), propose(rules, note)}`; without `propose`, what is older has no content here, and going back is not asked
+   * about. `of` is whose history it is, and `tell(changes, language)` makes a node of a version's changes.
+   */
+  constructor(calls, page, steps, of = "limits", tell = changeList) {
     this.#calls = calls;
     this.#page = page;
     this.#steps = steps;
-    $("older").addEventListener("click", () => this.#load(last(this.#versions)?.version), { signal: page.signal });
+    this.#of = of;
+    this.#tell = tell;
+    this.#at = partsOf(of);
+    this.#at("older").addEventListener("click", () => this.#load(last(this.#versions)?.version), { signal: page.signal });
     page.onLanguage(() => this.#show());
   }
 
@@ -52,19 +61,22 @@ export class HistoryView {
   }
 
   #t(key, values) {
-    return this.#page.language.text(`limits.${key}`, values);
+    return wordOf(this.#of, key, this.#page.language, values);
   }
 
   #say(text, tone) {
+    const $ = this.#at;
     $("history-said").textContent = text;
     $("history-said").dataset.tone = tone;
     $("history-said").hidden = text === "";
   }
 
   #show() {
+    const $ = this.#at;
     const now = this.#versions.find((v) => v.version === this.#current);
-    $("history-name").textContent = now ? this.#t("inForce", { version: now.version }) : this.#t("history");
-    $("history-by").textContent = now ? byLine(now, this.#page.language) : "";
+    const head = now && this.#of === "limits"; // the others have it beside their list
+    $("history-name").textContent = head ? this.#t("inForce", { version: now.version }) : this.#t("history");
+    $("history-by").textContent = head ? byLine(now, this.#page.language) : "";
     $("versions").replaceChildren(...this.#versions.map((v) => this.#item(v)));
     $("older").hidden = !this.#more;
     $("versions-none").hidden = this.#versions.length > 0;
@@ -104,23 +116,23 @@ export class HistoryView {
   }
 
   #size(v) {
-    const n = new Set((v.changes ?? []).map((c) => c.rule)).size;
-    return make("span", "size soft", v.changes === null ? "" : this.#t("rulesChanged", { n }));
+    return make("span", "size soft", v.changes === null ? "" : this.#t("rulesChanged", { n: v.changed }));
   }
 
   #body(v) {
     const body = make("div", "body");
-    body.append(v.changes?.length > 0 ? changeList(v.changes, this.#page.language) : make("p", "quiet", this.#t(v.changes === null ? "firstVersion" : "noChange")));
-    if (canRestore(v, this.#current)) {
+    body.append(v.changed > 0 ? this.#tell(v.changes, this.#page.language) : make("p", "quiet", this.#t(v.changes === null ? "firstVersion" : "noChange")));
+    const { propose } = this.#steps;
+    if (v.version !== this.#current && (!propose || v.rules.length > 0)) {
       const foot = make("div", "foot");
-      foot.append(button(this.#t("goBack", { version: v.version }), "button quiet small", () => this.#goBack(v)),
-        button(this.#t("openDraft"), "link", () => this.#steps.propose(v.rules, this.#t("backNote", { version: v.version }))));
+      foot.append(button(this.#t("goBack", { version: v.version }), "button quiet small", () => (propose ? this.#ask(v) : this.goBack(v.version))));
+      if (propose) foot.append(button(this.#t("openDraft"), "link", () => propose(v.rules, this.#t("backNote", { version: v.version }))));
       body.append(foot);
     }
     return body;
   }
 
-  async #goBack(v) {
+  async #ask(v) {
     const { language, signal } = this.#page;
     const now = this.#versions.find((x) => x.version === this.#current);
     const draft = new Draft({ version: this.#current, rules: now?.rules ?? [] });
@@ -128,12 +140,17 @@ export class HistoryView {
     const changes = draft.changes();
     const content = [make("p", "", this.#t("goBackAsk", { version: v.version, current: this.#current })), changes.length > 0 ? changeList(changes, language) : make("p", "quiet", this.#t("noChange"))];
     const answer = await confirm({ title: this.#t("goBackTitle", { version: v.version }), content, action: this.#t("goBackGo"), note: this.#t("backNote", { version: v.version }) }, signal);
-    if (!answer) return;
-    const { status, body } = await this.#calls.rollback(v.version, this.#current, answer.note);
+    if (answer) await this.goBack(v.version, answer.note);
+  }
+
+  /** Puts an older version in force again. */
+  async goBack(version, note = this.#t("backNote", { version })) {
+    const { signal } = this.#page;
+    const { status, body } = await this.#calls.rollback(version, this.#current, note);
     if (signal.aborted) return;
     if (status === 200) {
       this.#saidOf = body.version;
-      this.#say(this.#t("wentBack", { version: body.version, restores: v.version }), "good");
+      this.#say(this.#t("wentBack", { version: body.version, restores: version }), "good");
       this.#steps.restored(body);
     } else {
       this.#say(status === 412 ? this.#t("overtakenHistory") : body?.msg ?? this.#t("lost"), "bad");
