@@ -1,6 +1,7 @@
 package fanout
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -86,6 +87,8 @@ func (p *proxy) accept() {
 	}
 }
 
+var pong = []byte("PONG\r\n")
+
 func (p *proxy) pipe(dst, src net.Conn, swallow *atomic.Bool) {
 	defer func() { _, _ = dst.Close(), src.Close() }()
 	buf := make([]byte, 32<<10)
@@ -102,6 +105,11 @@ func (p *proxy) pipe(dst, src net.Conn, swallow *atomic.Bool) {
 		}
 		if swallow != nil && swallow.Load() {
 			p.eaten.Add(int64(n))
+			// A client takes an answer to a ping for the oldest ping's. Of a connection that goes on none may be lost, as no network loses it:
+			// who flushes later, to say goodbye, would wait for one more.
+			if _, err := dst.Write(bytes.Repeat(pong, bytes.Count(buf[:n], pong))); err != nil {
+				return
+			}
 			continue
 		}
 		if _, err := dst.Write(buf[:n]); err != nil {
