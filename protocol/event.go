@@ -60,7 +60,7 @@ type Danmaku struct {
 	TS    int64  `json:"ts"`              // instant of admission, Unix milliseconds
 	// Hidden says that only its sender is shown it: no position to come back to.
 	Hidden bool `json:"hidden,omitempty"`
-	// New says that its sender came into the room lately; told where the room looks for raids.
+	// New says that its sender is a newcomer: came into the room lately, or has a young account.
 	New bool `json:"new,omitempty"`
 	// Released says that staff held it back: it comes later than TS says.
 	Released bool `json:"released,omitempty"`

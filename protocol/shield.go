@@ -14,6 +14,8 @@ type Shield struct {
 	Mode string `json:"mode"`
 	// Raid is the one under way. Who sets a shield ends it.
 	Raid *Raid `json:"raid,omitempty"`
+	// Held says, with a change, what becomes of what the shield holds: release or drop. "": it waits for staff.
+	Held Action `json:"held,omitempty"`
 }
 
 // Raid is many newcomers saying nearly the same. Times are Unix ms.
@@ -28,12 +30,18 @@ func (s Shield) String() string {
 	if s.Raid != nil {
 		return fmt.Sprintf("%s, raid: %q", s.Mode, s.Raid.Sample)
 	}
+	if s.Held != "" {
+		return fmt.Sprintf("%s, what it held: %s", s.Mode, s.Held)
+	}
 	return s.Mode
 }
 
 func (s Shield) check() *Error {
 	if s.Mode != ShieldOff && s.Mode != ShieldAuto && s.Mode != ShieldOn {
 		return BadField("shield.mode", "off, auto or on", s.Mode)
+	}
+	if s.Held != "" && s.Held != ActionRelease && s.Held != ActionDrop {
+		return BadField("shield.held", "release or drop", string(s.Held))
 	}
 	if s.Raid != nil {
 		return BadField("shield.raid", "left out: the server alone finds one", s.Raid.Sample)

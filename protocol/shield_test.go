@@ -9,6 +9,8 @@ func TestShieldsThatAreRefused(t *testing.T) {
 		want string
 	}{
 		{Shield{Mode: ShieldAuto}, ""}, {Shield{Mode: ShieldOff}, ""}, {Shield{Mode: ShieldOn}, ""},
+		{Shield{Mode: ShieldAuto, Held: ActionDrop}, ""},
+		{Shield{Mode: ShieldAuto, Held: ActionDelete}, `shield.held: allowed is release or drop; received "delete"`},
 		{Shield{}, "shield.mode: allowed is off, auto or on; received nothing"},
 		{Shield{Mode: "always"}, "shield.mode: allowed is off, auto or on; received \"always\""},
 		{Shield{Mode: ShieldAuto, Raid: &Raid{Sample: "x"}}, "shield.raid: allowed is left out: the server alone finds one; received \"x\""},

@@ -64,6 +64,9 @@ type Config struct {
 	AutoCreate bool
 	// Followed is the attribute that says since when a user follows, in Unix seconds. Default: none, and no room can be for followers.
 	Followed string
+	// Account is the attribute that says when a user's account was made, in Unix seconds, by which shields tell newcomers. Default: none, and they
+	// go by when somebody came into the room.
+	Account string
 	// MarkKey is the nodes' secret by which networks and devices of banned guests are hashed. Nil: made for this hub alone.
 	MarkKey []byte
 	// GiftsBy says who pays for gifts. Default protocol.GiftsByBackend.

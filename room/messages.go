@@ -90,7 +90,7 @@ func (r *Room) live(now limit.Instant, p *policy, by *Speaker, req *protocol.Req
 
 // said encodes a message of a kind that goes over the bus as it is.
 func (r *Room) said(by *Speaker, req *protocol.Request, c protocol.Class, ts int64, hidden bool) (mid string, event []byte) {
-	m := protocol.Said{MID: r.hub.cfg.MIDs.Next(), User: by.who.shown(), TS: ts, Hidden: hidden, New: r.tellsNew(by, c), Request: req}
+	m := protocol.Said{MID: r.hub.cfg.MIDs.Next(), User: by.who.shown(), TS: ts, Hidden: hidden, New: c == protocol.ClassDanmaku && r.newcomer(by), Request: req}
 	const around = 160 // keys, mid, role, colour, mode and ts
 	return m.MID, c.Kind().Append(make([]byte, 0, around+len(m.User.ID)+len(m.User.Name)+len(m.User.Attrs)+len(req.Text)), m)
 }

@@ -55,6 +55,11 @@ func (r *Room) moderate(ctx context.Context, by *Speaker, req *protocol.Request)
 	if is := e.Is; is != nil && (req.Action == protocol.ActionDelete || e.Undid == protocol.ActionDelete) {
 		r.eraseDeleted(ctx, e.MID, is.Deleted)
 	}
+	if set := req.Settings; req.Action == protocol.ActionSettings && set != nil {
+		r.shieldEnds(by.who, &e, set.Shield)
+	} else if req.Action == protocol.ActionUndo {
+		r.shieldEnds(by.who, &e, nil)
+	}
 	r.hub.cfg.Metrics.messages[protocol.ClassControl].Inc()
 	r.hub.cfg.Log.Info("moderated", "room", r.id, "action", string(req.Action), "by", by.who.User, "user", req.User)
 	return protocol.Ack{ID: req.ID, Code: protocol.OK, Seq: r.audit(ctx, e), TS: r.hub.cfg.Now().UnixMilli()}
@@ -108,10 +113,7 @@ func (r *Room) amend(s *stored, now int64, by *Speaker, req *protocol.Request) (
 	case protocol.ActionDismiss:
 		err = s.appoint(req.User, protocol.RoleViewer, r.tokenRole(req.User))
 	case protocol.ActionDelete:
-		s.Deleted = append(slices.DeleteFunc(s.Deleted, func(d deletion) bool { return d.MID == req.MID }), deletion{req.MID, now, false})
-		if protocol.EventMID(s.Pinned) == req.MID {
-			s.Pinned = nil
-		}
+		s.remove(req.MID, now)
 	case protocol.ActionUnpin:
 		s.Pinned = nil
 	case protocol.ActionPin:
@@ -120,6 +122,14 @@ func (r *Room) amend(s *stored, now int64, by *Speaker, req *protocol.Request) (
 		err = protocol.BadField("action", "an action of the protocol", string(req.Action))
 	}
 	return err
+}
+
+// remove deletes a message.
+func (s *stored) remove(mid string, now int64) {
+	s.Deleted = append(slices.DeleteFunc(s.Deleted, func(d deletion) bool { return d.MID == mid }), deletion{mid, now, false})
+	if protocol.EventMID(s.Pinned) == mid {
+		s.Pinned = nil
+	}
 }
 
 // widen has a ban bar guests by marks: of a guest unless the request says no, of others if it says yes.

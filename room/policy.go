@@ -61,7 +61,10 @@ func (s *stored) set(c Settings) {
 	if s.Filter = cmp.Or(c.Filter, s.Filter); s.Filter != nil && len(s.Filter.Words) == 0 {
 		s.Filter = nil
 	}
-	if s.Shield = cmp.Or(c.Shield, s.Shield); s.Shield != nil && s.Shield.Mode == protocol.ShieldOff {
+	if c.Shield != nil {
+		s.Shield = &protocol.Shield{Mode: c.Shield.Mode, Raid: c.Shield.Raid}
+	}
+	if s.Shield != nil && s.Shield.Mode == protocol.ShieldOff {
 		s.Shield = nil
 	}
 	if s.Speak == protocol.SpeakAll {

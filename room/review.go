@@ -1,8 +1,11 @@
 package room
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"liveroom/internal/lock"
@@ -33,7 +36,7 @@ func (s *stored) review() protocol.Review {
 
 // Cause is why a message waits for staff.
 type Cause struct {
-	By     string // who holds it: filter, hook
+	By     string // who holds it: filter, hook, shield
 	Detail string // what for; shown to staff alone
 }
 
@@ -41,17 +44,22 @@ type Cause struct {
 // released. It waits for the store.
 func (r *Room) withhold(ctx context.Context, by *Speaker, m protocol.Said, why Cause) protocol.Ack {
 	return by.answered(m.Request, "", func() protocol.Ack {
-		v := r.policy.Load().review()
-		held := &protocol.Held{
-			MID: m.MID, State: protocol.HeldWaiting, Cause: why.By, Detail: why.Detail,
-			User: m.User, Text: m.Request.Text, Color: m.Request.Color, Mode: m.Request.Mode, Reply: m.Request.Reply, ReplyTo: m.Request.ReplyTo,
-			Until: m.TS + int64(v.Seconds)*1000, Then: v.Then, TS: m.TS,
-		}
+		d := protocol.Danmaku{MID: m.MID, User: m.User, Text: m.Request.Text, Color: m.Request.Color, Mode: m.Request.Mode, Reply: m.Request.Reply, ReplyTo: m.Request.ReplyTo, TS: m.TS}
+		held := r.policy.Load().waits(&d, why, m.TS)
 		if err := r.hub.hold(ctx, r.id, held); err != nil {
 			return protocol.Refuse(m.Request.ID, err)
 		}
 		return protocol.Ack{ID: m.Request.ID, Code: protocol.Degraded, MID: m.MID, TS: m.TS, Err: &protocol.Error{Reason: protocol.ReasonHeld}}
 	})
+}
+
+// waits is a danmaku that waits for staff from an instant on, Unix ms.
+func (s *stored) waits(d *protocol.Danmaku, why Cause, from int64) *protocol.Held {
+	v := s.review()
+	return &protocol.Held{
+		MID: d.MID, State: protocol.HeldWaiting, Cause: why.By, Detail: why.Detail, User: d.User, Text: d.Text, Color: d.Color, Mode: d.Mode, Reply: d.Reply, ReplyTo: d.ReplyTo,
+		Until: from + int64(v.Seconds)*1000, Then: v.Then, TS: d.TS,
+	}
 }
 
 // hold stores a message that waits.
@@ -345,6 +353,14 @@ func (q *queue) len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.size
+}
+
+// of returns what waits in a room, in the order in which it was held.
+func (q *queue) of(room string) []string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	of := q.rooms[room]
+	return slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Compare(of[a].seq, of[b].seq) })
 }
 
 // any reports whether something of the room waits.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"liveroom/protocol"
@@ -16,9 +17,13 @@ const (
 	newFor = 10 * time.Minute
 	// allCome is how long nobody who comes into a room that has just opened on this node is one: they come from elsewhere.
 	allCome = 2 * time.Minute
-	// raidFor is how long a raid lasts unless it is seen again.
-	raidFor = 5 * time.Minute
+	// youngFor is how old an account is that is no newcomer's, where it is known.
+	youngFor = 7 * 24 * time.Hour
+	// takenBack bounds what of a raid is taken back once it is seen: the newest, of the newest danmaku that are looked at.
+	takenBack, lookedAt = 100, 200
 )
+
+const byShield = "shield"
 
 // shield is what the settings say of it.
 func (s *stored) shield() protocol.Shield {
@@ -47,10 +52,19 @@ func newShielded(s *protocol.Shield) *shielded {
 	return out
 }
 
-// newcomer reports whether a speaker came into the room lately. Whoever a back end speaks for is none.
+// newcomer reports whether a speaker's account is young or, where that is not known, came into the room lately. Whoever a back end speaks for
+// is none.
 func (r *Room) newcomer(by *Speaker) bool {
+	if !by.socket() || mayModerate(by.who.Role) {
+		return false
+	}
 	now := r.hub.cfg.Now()
-	return by.socket() && !mayModerate(by.who.Role) && now.Sub(by.place.since) < newFor && by.place.since.Sub(r.since) > allCome
+	if r.hub.cfg.Account != "" {
+		if made, known := by.who.instant(r.hub.cfg.Account); known {
+			return now.Sub(made) < youngFor
+		}
+	}
+	return now.Sub(by.place.since) < newFor && by.place.since.Sub(r.since) > allCome
 }
 
 // shields reports whether a danmaku is to be held, and why.
@@ -63,14 +77,24 @@ func (r *Room) shields(p *policy, by *Speaker, req *protocol.Request, c protocol
 	if s.auto && !raided {
 		return why, false
 	}
-	return Cause{By: "shield", Detail: s.why}, r.newcomer(by) || raided && raid.Of(protocol.FoldText(req.Text)).Like(s.raid)
+	return Cause{By: byShield, Detail: s.why}, r.newcomer(by) || raided && raid.Of(protocol.FoldText(req.Text)).Like(s.raid)
 }
 
-// tellsNew reports whether other nodes are to know that a danmaku is a newcomer's.
-func (r *Room) tellsNew(by *Speaker, c protocol.Class) bool {
-	s := r.policy.Load().shielded
-	return s != nil && s.auto && c == protocol.ClassDanmaku && r.newcomer(by)
+// sample is a danmaku as raids are looked for in it.
+type sample struct {
+	protocol.Danmaku
+	sketch raid.Sketch
 }
+
+func sampled(event []byte) (s sample, ok bool) {
+	if json.Unmarshal(event, &s.Danmaku) != nil || s.MID == "" {
+		return s, false
+	}
+	s.sketch = raid.Of(protocol.FoldText(s.Text))
+	return s, true
+}
+
+func (s *sample) user() uint64 { return uint64(people.HashOf(s.User.ID)) }
 
 // watch looks for a raid in what the room is shown, whichever node it comes from: the one where it was said tells of newcomers.
 func (r *Room) watch(event []byte) {
@@ -79,25 +103,16 @@ func (r *Room) watch(event []byte) {
 	if s == nil || !s.auto || s.until > now {
 		return
 	}
-	var said struct {
-		Text string `json:"text"`
-		New  bool   `json:"new"`
-		User struct {
-			ID string `json:"id"`
-		} `json:"user"`
-	}
-	if json.Unmarshal(event, &said) != nil {
-		return
-	}
-	if r.raids.Saw(now, raid.Of(protocol.FoldText(said.Text)), uint64(people.HashOf(said.User.ID)), said.New) && r.raising.CompareAndSwap(false, true) {
-		if !r.hub.spawn(func() { defer r.raising.Store(false); r.raise(said.Text) }) {
+	said, ok := sampled(event)
+	if ok && r.raids.Saw(now, said.sketch, said.user(), said.New) && r.raising.CompareAndSwap(false, true) {
+		if !r.hub.spawn(func() { defer r.raising.Store(false); r.raise(&said) }) {
 			r.raising.Store(false)
 		}
 	}
 }
 
 // raise has a raid begin on all nodes, unless another one was faster.
-func (r *Room) raise(sample string) {
+func (r *Room) raise(seen *sample) {
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
 	var was, is protocol.Shield
@@ -107,7 +122,7 @@ func (r *Room) raise(sample string) {
 			return &protocol.Error{Reason: protocol.ReasonConflict}
 		}
 		was.Raid = nil
-		is = protocol.Shield{Mode: was.Mode, Raid: &protocol.Raid{At: now, Until: now + raidFor.Milliseconds(), Sample: sample}}
+		is = protocol.Shield{Mode: was.Mode, Raid: &protocol.Raid{At: now, Until: now + raid.Lasts.Milliseconds(), Sample: seen.Text}}
 		s.Shield = &is
 		return nil
 	})
@@ -115,11 +130,97 @@ func (r *Room) raise(sample string) {
 		return
 	}
 	r.hub.cfg.Metrics.raids.Inc()
+	n := r.takeBack(ctx, seen, is.Raid.At)
 	r.audit(ctx, AuditEntry{
-		Action: protocol.ActionSettings, Text: Settings{Shield: &is}.String(),
+		Action: protocol.ActionSettings, Text: fmt.Sprintf("%s; %d taken back", Settings{Shield: &is}, n),
 		Was: &touched{Settings: &Settings{Shield: &was}}, Is: &touched{Settings: &Settings{Shield: &is}},
 	})
-	r.hub.cfg.Log.Info("raid", "room", r.id)
+	r.hub.cfg.Log.Info("raid", "room", r.id, "taken_back", n)
+}
+
+// takeBack deletes what newcomers said of a raid before it was seen, and has it wait for staff like what they say from now on. It returns how
+// much that was.
+func (r *Room) takeBack(ctx context.Context, seen *sample, at int64) int {
+	events, err := r.hub.bus.Recent(ctx, r.id, lookedAt)
+	if err != nil {
+		r.hub.troubled("what was said of a raid stays", r.id, err)
+		return 0
+	}
+	p := r.policy.Load()
+	var all []sample
+	for _, event := range events {
+		if said, ok := sampled(event); ok && said.New && !said.Released && !p.hides(said.MID) && raid.Before(at, said.TS) && said.sketch.Like(seen.sketch) {
+			all = append(all, said)
+		}
+	}
+	var mids []string
+	for _, said := range all[max(0, len(all)-takenBack):] {
+		held := p.waits(&said.Danmaku, Cause{By: byShield, Detail: seen.Text}, r.hub.cfg.Now().UnixMilli())
+		held.MID = r.hub.cfg.MIDs.Next() // by the one that it had it is deleted
+		if r.hub.hold(ctx, r.id, held) != nil {
+			break // told already
+		}
+		mids = append(mids, said.MID)
+	}
+	if len(mids) == 0 {
+		return 0
+	}
+	refused := r.change(ctx, func(s *stored, now int64) *protocol.Error {
+		for _, mid := range mids {
+			s.remove(mid, now)
+		}
+		return nil
+	})
+	if refused != nil {
+		return 0
+	}
+	for _, mid := range mids {
+		r.eraseDeleted(ctx, mid, true)
+	}
+	return len(mids)
+}
+
+// clear decides, for somebody, on what the shield holds: of the raid with this sample, or with "" on all.
+func (r *Room) clear(by *Identity, what protocol.Action, sample string) {
+	r.hub.spawn(func() {
+		n := 0
+		for _, mid := range r.hub.queue.of(r.id) {
+			select {
+			case <-r.hub.done:
+				return
+			default:
+			}
+			_, err := r.hub.decide(context.Background(), r.id, mid, func(m *protocol.Held, now int64) *protocol.Error { // bounded by the store's time
+				if m.State != protocol.HeldWaiting || m.Cause != byShield || sample != "" && m.Detail != sample {
+					return &protocol.Error{Reason: protocol.ReasonDecided}
+				}
+				m.By, m.At, m.State = by.User, now, stateAfter(what)
+				return nil
+			})
+			if err == nil {
+				n++
+			}
+		}
+		if n > 0 {
+			r.audit(context.Background(), AuditEntry{By: by.User, Role: by.Role, Action: what, Text: fmt.Sprint(n)})
+		}
+	})
+}
+
+// shieldEnds has what the shield holds decided with the change of settings that asks for it, and once a raid is undone: it was none.
+func (r *Room) shieldEnds(by *Identity, e *AuditEntry, given *protocol.Shield) {
+	raidOf := func(t *touched) string {
+		if t == nil || t.Settings == nil || t.Settings.Shield == nil || t.Settings.Shield.Raid == nil {
+			return ""
+		}
+		return t.Settings.Shield.Raid.Sample
+	}
+	switch was := raidOf(e.Was); {
+	case given != nil && given.Held != "":
+		r.clear(by, given.Held, was)
+	case given == nil && was != "" && raidOf(e.Is) != was:
+		r.clear(by, protocol.ActionRelease, was)
+	}
 }
 
 // pardon notes that a raid was ended before its time: what it said is harmless.

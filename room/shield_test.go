@@ -56,6 +56,11 @@ func TestRaidOverNodes(t *testing.T) {
 		if shown > 15 || held < 25 {
 			t.Fatalf("%d shown, %d held", shown, held)
 		}
+		synctest.Wait()
+		gone := len(regulars[0].seen("deleted"))
+		if left := waits(nodes[1]); gone < shown-1 || left != held+gone { // what was on its way as the raid was seen stays
+			t.Errorf("%d shown of the raid, %d taken back, %d held, %d wait", shown, gone, held, left)
+		}
 		for _, w := range nodes {
 			if s := shield(w); s.Raid == nil || s.Raid.Sample == "" || s.Mode != "auto" {
 				t.Fatalf("%s: %+v", w.hub.cfg.Node, s)
@@ -76,12 +81,61 @@ func TestRaidOverNodes(t *testing.T) {
 		if s := shield(nodes[2]); s.Raid != nil || s.Mode != "auto" {
 			t.Fatalf("undone: %+v", s)
 		}
+		wantReleased(t, regulars[0], nodes[1], held+gone+2)
 		if shown, held := raid(20); held != 0 || shown != 20 {
 			t.Errorf("after it was found harmless %d are shown, %d held", shown, held)
 		}
 		wantCode(t, host.moderate(protocol.ActionSettings, shieldOf("on")), protocol.OK, "")
 		wantCode(t, nodes[2].join("demo", "late").say("hello hello everybody"), protocol.Degraded, protocol.ReasonHeld)
-		wantCode(t, host.moderate(protocol.ActionSettings, shieldOf("off")), protocol.OK, "")
+		if left := waits(nodes[0]); left != 1 {
+			t.Errorf("%d wait", left)
+		}
+		wantCode(t, host.moderate(protocol.ActionSettings, func(r *protocol.Request) {
+			r.Settings = &Settings{Shield: &protocol.Shield{Mode: protocol.ShieldOff, Held: protocol.ActionDrop}}
+		}), protocol.OK, "")
+		synctest.Wait()
+		if left := waits(nodes[0]); left != 0 {
+			t.Errorf("after what was held was dropped %d wait", left)
+		}
 		wantCode(t, nodes[2].join("demo", "later").say("hello hello to everybody"), protocol.OK, "")
+	})
+}
+
+// waits is how many messages wait for staff in the room, as a node knows.
+func waits(w *world) int { return len(w.hub.queue.of("demo")) }
+
+// wantReleased waits until a viewer was shown so many released messages, each with its own time, and none waits.
+func wantReleased(t *testing.T, v *viewer, w *world, n int) {
+	t.Helper()
+	time.Sleep(time.Second)
+	synctest.Wait()
+	got := 0
+	for _, e := range v.seen("danmaku") {
+		if e.Released {
+			got++
+		}
+	}
+	if left := waits(w); got != n || left != 0 {
+		t.Errorf("%d released of %d, %d wait", got, n, left)
+	}
+}
+
+// Where tokens say when an account was made, young accounts are the newcomers, however long they wait in a room, and old ones are none, however
+// lately they come.
+func TestNewcomersByAccount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newMemoryBus(), func(c *Config) { c.Gate, c.Account = gateOf(t, unlimited), "since" })
+		made := func(ago time.Duration) func(*JoinRequest) {
+			return func(j *JoinRequest) {
+				j.Who.Attrs = protocol.Attrs(fmt.Sprintf(`{"since":%d}`, time.Now().Add(-ago).Unix()))
+			}
+		}
+		host := w.join("demo", "host", as(protocol.RoleHost))
+		wantCode(t, host.moderate(protocol.ActionSettings, shieldOf("on")), protocol.OK, "")
+		young := w.join("demo", "young", made(time.Hour))
+		time.Sleep(time.Hour)
+		wantCode(t, young.say("i am here for an hour"), protocol.Degraded, protocol.ReasonHeld)
+		wantCode(t, w.join("demo", "old", made(8*24*time.Hour)).say("i have just come"), protocol.OK, "")
+		wantCode(t, w.join("demo", "unknown").say("nobody knows since when"), protocol.Degraded, protocol.ReasonHeld)
 	})
 }

@@ -37,7 +37,7 @@ func (r *Room) maySpeak(p *policy, who *Identity) *protocol.Error {
 	case who.Guest() && p.Speak == protocol.SpeakMembers:
 		return &protocol.Error{Reason: protocol.ReasonMembersOnly}
 	case p.Speak == protocol.SpeakFollowers:
-		since, follows := who.followed(r.hub.cfg.Followed)
+		since, follows := who.instant(r.hub.cfg.Followed)
 		left := since.Add(time.Duration(p.FollowMinutes) * time.Minute).Sub(r.hub.cfg.Now())
 		switch {
 		case !follows:
@@ -49,8 +49,8 @@ func (r *Room) maySpeak(p *policy, who *Identity) *protocol.Error {
 	return nil
 }
 
-// followed reads since when somebody follows: an attribute in Unix seconds.
-func (i *Identity) followed(attribute string) (since time.Time, yes bool) {
+// instant reads an attribute in Unix seconds.
+func (i *Identity) instant(attribute string) (since time.Time, yes bool) {
 	var attrs map[string]json.RawMessage
 	var seconds int64
 	if i.Attrs == "" || json.Unmarshal([]byte(i.Attrs), &attrs) != nil || json.Unmarshal(attrs[attribute], &seconds) != nil || seconds <= 0 {

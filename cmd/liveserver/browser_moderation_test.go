@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -116,4 +117,56 @@ func TestModeration(t *testing.T) {
 	ann.until("and taken back there", `document.getElementById("pinned").hidden`)
 	bob.choose("cheap gold", "Clean up: all of the last hour")
 	ann.until("nothing of hers is left", saying("cheap gold")+" === 0 && "+saying("rather silver")+" === 0 && "+saying("no thanks")+" === 1")
+}
+
+// TestRaidOnTheDesk: accounts made today say nearly the same. The host sees the sample and what a shield would have done; with one click what
+// was held and taken back is shown, with another it is dropped.
+func TestRaidOnTheDesk(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := startServer(t, dir, "-protocol-attributes", "since", "-rooms-account-attribute", "since")
+	enter := func(name string, made time.Duration) *client {
+		return join(t, s.url, "demo", tokenFor(t, dir, "-protocol-attributes", "since", "-sub", name, "-attrs", fmt.Sprintf(`{"since":%d}`, time.Now().Add(-made).Unix())))
+	}
+	b := startBrowser(t)
+	host := b.open(s.url + "/host/demo#token=" + s.hostToken)
+	host.until("the desk", `document.getElementById("title").textContent !== ""`)
+	host.do("a shield", chromedp.Evaluate[chromedp.Void](`{
+		document.getElementById("shield").value = "auto";
+		document.getElementById("shield").dispatchEvent(new Event("input", { bubbles: true }));
+		document.getElementById("settings").requestSubmit();
+	}`))
+	host.until("it is set", `document.getElementById("settings-said").textContent === "Saved"`)
+	for i := range 6 { // talk as it is without a raid
+		enter(fmt.Sprint("regular-", i), 90*24*time.Hour).send(fmt.Sprintf(`{"op":"danmaku","id":"r","text":"a talk among regulars, part %d"}`, i*i*7919))
+	}
+	host.until("the talk", saying("among regulars")+" === 6")
+	host.click("#shield-try")
+	host.shows("#shield-said", "There was no raid in 6 messages.")
+
+	const raiders = 24
+	raid := func(text string) {
+		for i := range raiders {
+			c := enter(fmt.Sprintf("%s-%d", text[:4], i), time.Hour)
+			c.send(fmt.Sprintf(`{"op":"danmaku","id":"r","text":"%s %d"}`, text, i))
+			c.wait("an answer", func(e event) bool { return e.kind() == "ack" && e.num("code") < 300 })
+		}
+	}
+	raid("join group 8812 for free coins")
+	host.shows("#raid", "join group 8812 for free coins")
+	host.until("stubs of what was shown", saying("Message removed")+" > 5")
+	host.until("a queue", `Number(document.getElementById("held-count").textContent) === `+fmt.Sprint(raiders))
+	host.click("#shield-try")
+	host.shows("#shield-said", "like “join group 8812 for free coins")
+	host.click("#raid-none")
+	host.until("no raid", `document.getElementById("raid").hidden`)
+	host.until("all of it", saying("for free coins")+fmt.Sprintf(" === %d", raiders))
+	host.until("in the audit", `document.getElementById("audit").textContent.includes("released what the shield held: 24")`)
+
+	raid("best gold shop at example dot com")
+	host.shows("#raid", "best gold shop at example dot com")
+	host.until("a queue", `Number(document.getElementById("held-count").textContent) === `+fmt.Sprint(raiders))
+	host.click("#raid-drop")
+	host.until("no raid", `document.getElementById("raid").hidden`)
+	host.until("nothing of it is left", `document.getElementById("held-count").textContent === "" && `+saying("gold shop")+" === 0")
 }

@@ -33,6 +33,7 @@ func (a *API) filterCalls() []route {
 		{http.MethodPost, "/filter/test", knowsRoomOfBody, a.testFilter},
 		{http.MethodPost, "/filter/preview", administers, a.previewFilter},
 		{http.MethodPost, "/rooms/{room}/filter/preview", knows, a.previewRoomFilter},
+		{http.MethodGet, "/rooms/{room}/shield/preview", knows, a.previewShield},
 	}
 }
 
@@ -209,6 +210,18 @@ func (a *API) previewRoomFilter(w http.ResponseWriter, r *http.Request, c call) 
 	}
 	said, fault := a.cfg.Said.Recent(r.Context(), c.room, previewTexts)
 	return previewOf(set, said, fault)
+}
+
+// previewShield tells what a shield that looks for raids would have held.
+func (a *API) previewShield(_ http.ResponseWriter, r *http.Request, c call) (any, error) {
+	if err := a.asStaff(r, c, func(*room.Room) *protocol.Error { return nil }); err != nil {
+		return nil, err
+	}
+	said, err := a.cfg.Said.Recent(r.Context(), c.room, previewTexts)
+	if err != nil {
+		return nil, storeError{fmt.Errorf("read what was said: %w", err)}
+	}
+	return room.PlayShield(said), nil
 }
 
 func previewOf(set *filter.Set, said [][]byte, fault error) (any, error) {

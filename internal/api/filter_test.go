@@ -25,6 +25,45 @@ func (s said) RecentOfAll(ctx context.Context, limit int) ([][]byte, error) {
 	return s.Recent(ctx, "", limit)
 }
 
+// raided is a room where regulars talk, and newcomers then say nearly the same.
+type raided struct{ said }
+
+func (raided) Recent(_ context.Context, room string, limit int) ([][]byte, error) {
+	var out [][]byte
+	say := func(user, text string, young bool) {
+		ts := int64(1_000 * (len(out) + 1))
+		out = append(out, protocol.AppendDanmaku(nil, protocol.Danmaku{MID: fmt.Sprint("m", len(out)), User: protocol.User{ID: user}, Text: text, TS: ts, New: young}))
+	}
+	for i := range 20 {
+		say(fmt.Sprint("regular", i), fmt.Sprint("what number ", i*i*7919, " says"), false)
+	}
+	for i := range 20 {
+		say(fmt.Sprint("raider", i), fmt.Sprint("join group 8812 for free coins ", i), true)
+	}
+	say("regular1", "join group 8812 for free coins", false)
+	say("regular2", "what is going on", false)
+	return append(out, []byte("{}")), nil
+}
+
+// A shield's preview tells what it would have held of the last minutes and taken back, to those who moderate the room.
+func TestAShieldIsTriedOnWhatWasSaid(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Said = raided{} })
+	host, viewer := w.token(protocol.RoleHost, "demo"), w.token(protocol.RoleViewer)
+	if res, body := w.call("PUT", "/rooms/demo", host, `{"title":"x"}`); res.StatusCode != 200 {
+		t.Fatal(body)
+	}
+	res, body := w.call("GET", "/rooms/demo/shield/preview", host, "")
+	text := fmt.Sprint(body)
+	for _, part := range []string{"looked:42", "newcomers:20", "held:13", "taken_back:8", "sample:join group 8812 for free coins 7", "map[mid:m40 text:join group 8812 for free coins ts:41000 user:map[id:regular1"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%d, no %s in %s", res.StatusCode, part, text)
+		}
+	}
+	if res, body := w.call("GET", "/rooms/demo/shield/preview", viewer, ""); res.StatusCode != 403 {
+		t.Errorf("a viewer: %d %v", res.StatusCode, body)
+	}
+}
+
 // A list is tried on a text and on what was said before it is in force; what is wrong with it is told by its path.
 func TestAListIsTriedBeforeItIsInForce(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Said = said{"hello", "you f.o.o", "bar and foo", "fine"} })

@@ -196,6 +196,7 @@ type Rooms struct {
 	Behind        time.Duration
 	TextGraphemes int
 	Followed      string // an attribute
+	Account       string // an attribute
 }
 
 // Limits says where the limit rules come from.
@@ -339,6 +340,8 @@ func Settings() []Setting {
 			Doc: "Longest danmaku, in grapheme clusters; 1 KiB in any case."},
 		{Key: "rooms.followed_attribute", Unit: "name", Default: "", into: func(c *Config) any { return &c.Rooms.Followed },
 			Doc: "The attribute (of protocol.attributes) that says since when a user follows the room, in Unix seconds, so that a host may let followers alone speak. Empty: no room can."},
+		{Key: "rooms.account_attribute", Unit: "name", Default: "", into: func(c *Config) any { return &c.Rooms.Account },
+			Doc: "The attribute (of protocol.attributes) that says when a user's account was made, in Unix seconds: shields take accounts of less than seven days for newcomers', and older ones for nobody's. Empty, or where a user has none: who came into the room less than ten minutes ago is one."},
 		{Key: "gifts.authority", Unit: "backend, hook or open", Default: GiftsByBackend, into: func(c *Config) any { return &c.Gifts.Authority }, check: oneOf(GiftsByBackend, GiftsByHook, GiftsOpen),
 			Doc: "Who pays for gifts. backend: they come by the HTTP API with a service token, and a socket's is refused. hook: a user's socket may send them, and hooks.gift is asked first. open: anybody's may, guests too, and nothing is charged: for a demonstration."},
 		{Key: "gifts.catalogue", Unit: "list of gifts", Default: defaultGifts, into: func(c *Config) any { return &c.Gifts.Catalogue },

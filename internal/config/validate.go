@@ -162,8 +162,10 @@ func (c Config) Validate() Faults {
 			v.add("admin_hosts", "names without scheme and port, such as ops.example.com", quote(h))
 		}
 	}
-	if f := c.Rooms.Followed; f != "" && !slices.Contains(c.Protocol.Attributes, f) {
-		v.add("rooms.followed_attribute", "one of protocol.attributes", quote(f))
+	for _, a := range [...]struct{ key, name string }{{"rooms.followed_attribute", c.Rooms.Followed}, {"rooms.account_attribute", c.Rooms.Account}} {
+		if a.name != "" && !slices.Contains(c.Protocol.Attributes, a.name) {
+			v.add(a.key, "one of protocol.attributes", quote(a.name))
+		}
 	}
 	v.gifts(c.Gifts)
 	v.hooks(c.Hooks, c.Gifts.Authority)

@@ -207,7 +207,7 @@ func (n *Node) openRooms(ctx context.Context, seed *limit.Spec, rules *limit.Rul
 	}
 	n.hub, err = room.New(room.Config{
 		Bus: newBus(n.fabric), Gate: n.gate, Lag: n.lag.Read, Behind: n.cfg.Rooms.Behind, Shed: n.sockets.Shed, Verify: n.verify, Allowances: said.of, Elsewhere: n.elsewhere, Storing: n.fabric.Store.Storing,
-		EventTypes: n.cfg.Events.Types, NoteSessions: n.cfg.Events.Sessions == config.EventsOn, NoDanmaku: n.cfg.Events.Danmaku == config.EventsOff, Everywhere: n.everywhere, Followed: n.cfg.Rooms.Followed,
+		EventTypes: n.cfg.Events.Types, NoteSessions: n.cfg.Events.Sessions == config.EventsOn, NoDanmaku: n.cfg.Events.Danmaku == config.EventsOff, Everywhere: n.everywhere, Followed: n.cfg.Rooms.Followed, Account: n.cfg.Rooms.Account,
 		Gifts: n.cfg.Gifts.Catalogue, Node: n.cfg.NodeID, Log: n.log, Metrics: room.NewMetrics(reg), Trace: n.trace,
 		AutoCreate: true, // whoever opens a room is asked by newRooms
 		GiftsBy:    protocol.GiftAuthority(n.cfg.Gifts.Authority),

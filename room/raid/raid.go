@@ -2,9 +2,9 @@
 //
 // The one idea: the sketch of a text is eight minima over its pairs of characters (MinHash: Broder, 1997) in four bands; texts of which
 // two fifths of the pairs or more are common are likely to share a band. A raid is a band that newcomers share, hardly anybody else says,
-// and while those who say other things are no newcomers. So a whole audience that shouts one word is none, nor is a room where all are new.
+// and while those who say other things, in the last minutes, are no newcomers. So a whole audience that shouts one word is none, nor is a room where all are new.
 //
-// Concurrency: a [Detector] is safe for concurrent use; its lock is a leaf. It remembers [memory] texts, some 260 KB, once it is asked, and
+// Concurrency: a [Detector] is safe for concurrent use; its lock is a leaf. It remembers [memory] texts, some 330 KB, once it is asked, and
 // starts no goroutine.
 package raid
 
@@ -17,14 +17,23 @@ import (
 
 const (
 	bands  = 4
-	memory = 4096             // texts
-	window = 20 * time.Second // in which they count
-	least  = 8                // newcomers who say nearly the same
+	memory = 4096 // texts
+	least  = 8    // newcomers who say nearly the same
 	// chance is how far the share of newcomers must be off the others', so that luck finds a raid once in a million times (Hoeffding, 1963: e to -2n·d²).
 	chance    = 7
-	lookEvery = 50 * time.Millisecond
-	shortest  = 4                // characters: what is shorter, many say by themselves
-	pardoned  = 10 * time.Minute // what staff found harmless
+	lookEvery = 50 * time.Millisecond // or each so many newcomers' texts, the more the longer a look takes:
+	perLook   = 256                   // of the texts that are remembered
+	shortest  = 4                     // characters: what is shorter, many say by themselves
+	pardoned  = 10 * time.Minute      // what staff found harmless
+)
+
+const (
+	// Window is in what time newcomers have to say nearly the same.
+	Window = time.Minute
+	// Lasts is for how long a raid that was seen is taken to go on.
+	Lasts = 5 * time.Minute
+	// usual is in what time others tell how many newcomers a room has who talk: in a quiet one those of the last seconds are too few to say.
+	usual = 5 * time.Minute
 )
 
 // Sketch is a text as it is compared; the zero value is of one too short to be.
@@ -86,22 +95,24 @@ type said struct {
 // Detector looks at what is said in one room.
 type Detector struct {
 	mu       lock.Mutex[lock.Leaf]
-	ring     []said // guarded by mu
-	next     int    // guarded by mu
-	looked   int64  // when it was counted last; guarded by mu
-	harmless Sketch // guarded by mu
-	until    int64  // of harmless; guarded by mu
+	ring     []said          // guarded by mu
+	next     int             // guarded by mu
+	looked   int64           // when it was counted last; guarded by mu
+	passed   int             // newcomers' texts since then; guarded by mu
+	users    map[uint64]does // of the last count; guarded by mu
+	harmless Sketch          // guarded by mu
+	until    int64           // of harmless; guarded by mu
 }
 
 // Saw takes a text as the room is shown it, and reports whether it is part of a raid. User is a hash; now is Unix ms.
 func (d *Detector) Saw(now int64, s Sketch, user uint64, young bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	one := said{now, s, user, young}
+	text := said{now, s, user, young}
 	if len(d.ring) < memory {
-		d.ring = append(d.ring, one)
+		d.ring = append(d.ring, text)
 	} else {
-		d.ring[d.next] = one
+		d.ring[d.next] = text
 		d.next = (d.next + 1) % memory
 	}
 	if !young || s == (Sketch{}) || now < d.until && s.Like(d.harmless) {
@@ -111,38 +122,57 @@ func (d *Detector) Saw(now int64, s Sketch, user uint64, young bool) bool {
 }
 
 func (d *Detector) raidLocked(now int64, s Sketch) bool {
+	if d.passed < len(d.ring)/perLook && now-d.looked < lookEvery.Milliseconds() {
+		d.passed++
+		return false
+	}
 	alike := 0
-	for _, o := range d.ring { // most texts are like no other, and that is known soon
-		if o.young && now-o.at < window.Milliseconds() && o.sketch.Like(s) {
+	for i := range d.ring { // most texts are like no other, and that is known soon
+		if o := &d.ring[i]; o.young && now-o.at < Window.Milliseconds() && o.sketch.Like(s) {
 			alike++
 		}
 	}
-	if alike < least || now-d.looked < lookEvery.Milliseconds() {
+	if alike < least {
 		return false
 	}
-	d.looked = now
-	same, others := map[uint64]bool{}, map[uint64]bool{} // by user, whether he is a newcomer
-	for _, o := range d.ring {
-		switch {
-		case now-o.at >= window.Milliseconds():
-		case o.sketch.Like(s):
-			same[o.user] = o.young
+	d.looked, d.passed = now, 0
+	if d.users == nil {
+		d.users = map[uint64]does{}
+	}
+	clear(d.users)
+	for i := range d.ring {
+		o := &d.ring[i]
+		u := d.users[o.user]
+		switch age := now - o.at; {
+		case age < Window.Milliseconds() && o.sketch.Like(s):
+			u.same, u.youngSame = true, o.young
+		case age < usual.Milliseconds():
+			u.youngOther = o.young
 		default:
-			others[o.user] = o.young
+			continue
+		}
+		d.users[o.user] = u
+	}
+	var n, young, others, youngOthers float64
+	for _, u := range d.users {
+		if u.same {
+			n, young = n+1, young+one(u.youngSame)
+		} else {
+			others, youngOthers = others+1, youngOthers+one(u.youngOther)
 		}
 	}
-	young := count(same)
-	share, usual := float64(young)/float64(len(same)), float64(count(others)+1)/float64(len(others)+2)
-	return young >= least && share >= .8 && usual <= .5 && float64(len(same))*(share-usual)*(share-usual) >= chance
+	share, most := young/n, (youngOthers+1)/(others+2)
+	return young >= least && share >= .8 && most <= .5 && n*(share-most)*(share-most) >= chance
 }
 
-func count(all map[uint64]bool) (n int) {
-	for _, yes := range all {
-		if yes {
-			n++
-		}
+// does is what a user says lately: the same or not, and whether as a newcomer.
+type does struct{ same, youngSame, youngOther bool }
+
+func one(yes bool) float64 {
+	if yes {
+		return 1
 	}
-	return n
+	return 0
 }
 
 // Pardon has a text be no part of a raid for a while.

@@ -247,7 +247,9 @@ export class Moderator {
   /** An entry of the audit in words. */
   deed(a) {
     const { language } = this.#page;
-    const of = a.action === "undo" ? a.undid ?? "" : a.action;
+    const did = a.action === "undo" ? a.undid ?? "" : a.action;
+    const shield = (did === "release" || did === "drop") && a.mid === undefined || did === "settings" && a.by === ""; // all at once, or a raid
+    const of = shield ? `${did}.shield` : did;
     const word = language.has(`mod.deed.${of}`) ? language.text(`mod.deed.${of}`, { t: this.#time(a.seconds ?? 0), name: a.user ?? "", text: a.text ?? "" }) : of;
     const what = a.action === "undo" ? language.text("mod.deed.undo", { what: word }) : word;
     const parts = [a.by ? `${a.by}: ${what}` : what];

@@ -26,7 +26,9 @@ export class Settings {
       event.preventDefault();
       this.#save();
     }, { signal });
-    $("raid-end").addEventListener("click", () => this.#put({ shield: { mode: this.#shield } }), { signal });
+    $("raid-none").addEventListener("click", () => this.#end("release"), { signal });
+    $("raid-drop").addEventListener("click", () => this.#end("drop"), { signal });
+    $("shield-try").addEventListener("click", () => this.#try(), { signal });
     onLanguage(() => this.#options());
     this.#options();
   }
@@ -55,6 +57,23 @@ export class Settings {
     $("raid").hidden = said === "";
   }
 
+  /** Ends the raid, with what becomes of what was held. */
+  async #end(held) {
+    const answer = await this.#put({ shield: { mode: this.#shield, held } });
+    if (answer.code === 200) this.#raid(answer.shield);
+    else this.#say(answer.msg ?? explain(answer, this.#page.language), "bad");
+  }
+
+  /** Tells what a shield would have held of the last minutes. */
+  async #try() {
+    const { language } = this.#page;
+    const answer = await this.#ask("GET", `${this.#path}/shield/preview`);
+    const { raids = [] } = answer;
+    $("shield-said").textContent = answer.code !== 200 ? answer.msg ?? explain(answer, language)
+      : raids.length === 0 ? language.text("host.shieldTriedNone", { n: answer.looked })
+        : language.text("host.shieldTried", { n: answer.looked, held: answer.held, back: answer.taken_back, text: raids[0].sample });
+  }
+
   async #save() {
     const settings = { title: $("room-title").value.trim(), slow_mode_ms: Number($("slow").value) * 1000, closed: $("closed").checked,
       speak: $("speak").value, emoji_only: $("emoji-only").checked, links_off: $("links-off").checked, follow_minutes: Math.max(0, Math.floor(Number($("follow").value))) };
@@ -68,12 +87,16 @@ export class Settings {
     this.#say(this.#page.language.text("host.saved"), "");
   }
 
-  async #put(settings) {
+  #put(settings) {
+    return this.#ask("PUT", this.#path, JSON.stringify(settings));
+  }
+
+  async #ask(method, path, body) {
     try {
-      const response = await fetch(this.#path, {
-        method: "PUT",
+      const response = await fetch(path, {
+        method,
+        body,
         headers: { "Authorization": `Bearer ${this.#token()}`, "Content-Type": "application/json", "Accept-Language": this.#page.language.code },
-        body: JSON.stringify(settings),
         signal: this.#page.signal,
       });
       return { code: response.status, ...(await response.json()) };
