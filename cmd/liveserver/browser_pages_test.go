@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/chromedp"
 )
 
@@ -77,6 +80,38 @@ func (p *tab) speak(tag string) {
 	p.until("in "+tag, fmt.Sprintf(`document.documentElement.lang === %q`, tag))
 }
 
+// named looks at a page as a screen reader does: whatever takes the focus has a role and a name, and the page says its language.
+func (p *tab) named() {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, browserPatience)
+	defer cancel()
+	tree := &accessibility.GetFullAXTreeResult{}
+	p.do("read the accessibility tree", chromedp.Func(func(_ context.Context, t *chromedp.Target) (err error) {
+		*tree, err = cdp.Call(ctx, t, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+		return err
+	}))
+	said := func(v *accessibility.Value) string {
+		if v == nil {
+			return ""
+		}
+		return strings.Trim(string(v.Value), `" `)
+	}
+	seen := 0
+	for _, n := range tree.Nodes {
+		focusable := slices.ContainsFunc(n.Properties, func(p *accessibility.Property) bool { return p.Name == "focusable" && said(p.Value) == "true" })
+		role, name := said(n.Role), said(n.Name)
+		if !focusable || n.Ignored || role == "RootWebArea" {
+			continue
+		}
+		if seen++; name == "" && role != "listitem" && role != "main" { // a line of the chat is read by its content, the page by its title
+			p.t.Errorf("a %s that takes the focus has no name: %v", role, n.BackendDOMNodeID)
+		}
+	}
+	if seen < 3 || eval[string](p, `document.documentElement.lang`) == "" {
+		p.t.Errorf("only %d things take the focus, or no language", seen)
+	}
+}
+
 // TestEveryButton clicks every button of every page in both languages; any error of a page fails the test that opened it.
 func TestEveryButton(t *testing.T) {
 	t.Parallel()
@@ -95,6 +130,7 @@ func TestEveryButton(t *testing.T) {
 			for _, want := range []string{"zh-CN", "en", "zh-CN"} {
 				p.speak(want)
 			}
+			p.named()
 			if n := p.clickAll(); n < least[name] {
 				t.Errorf("the other language: only %d buttons", n)
 			}
