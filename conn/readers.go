@@ -131,8 +131,8 @@ func (s *Session) Await(f func()) bool {
 	return true
 }
 
-// How much may wait beside the reading, of a session and of all. Of more, each session has one at a time, in [Session.Await]: as many
-// goroutines as a flood brings would leave a node that is short of processor time none for what they wait for.
+// How much may wait beside the reading, of a session and of all: as many goroutines as a flood brings would leave a node that is short
+// of processor time none for what they wait for.
 const (
 	asidesMost = 64
 	asidesAll  = 1024

@@ -12,6 +12,11 @@ import (
 // any other is a bad_request. A gift waits for the ledger, at most [Config.GiftTimeout]; moderation for the store of
 // settings; what a leaky bucket paces waits for its turn, at most [LongestDelay]; nothing else blocks. The same id of the same user gets the first answer again.
 func (r *Room) Handle(ctx context.Context, by *Speaker, req *protocol.Request) protocol.Ack {
+	if req.Op == protocol.OpGift {
+		answer := make(chan protocol.Ack, 1)
+		r.give(ctx, by, req, func(ack protocol.Ack) { answer <- ack })
+		return <-answer
+	}
 	by.who = r.acting(by.who)
 	c, ok := protocol.ClassOf(req.Op) // control for moderate
 	if !ok && req.Op != protocol.OpModerate {
@@ -22,7 +27,7 @@ func (r *Room) Handle(ctx context.Context, by *Speaker, req *protocol.Request) p
 	}
 	now := r.hub.gate.Now()
 	if c.Kind().Yields != protocol.Never {
-		if !r.hub.waitInLine(now) {
+		if !r.hub.waitInLine(&r.hub.turnstile, now) {
 			return protocol.Refuse(req.ID, r.hub.tooMuch(c))
 		}
 		now = r.hub.gate.Now()
@@ -30,7 +35,7 @@ func (r *Room) Handle(ctx context.Context, by *Speaker, req *protocol.Request) p
 	e, what, done := by.user.begin(now, r.id, req, answersFor)
 	switch what {
 	case foundNothing, foundUnknown:
-		ack := r.fresh(ctx, now, by, req, c, e)
+		ack := r.fresh(ctx, now, by, req, c)
 		by.user.end(e, ack)
 		r.count(now, by, req, &ack)
 		r.punish(now, by, &ack)
@@ -41,12 +46,16 @@ func (r *Room) Handle(ctx context.Context, by *Speaker, req *protocol.Request) p
 		return protocol.Refuse(req.ID, later(req.Op, protocol.OutcomeRefused))
 	case foundWork:
 		known := false
-		by.lined()
 		by.await(func() { known = r.awaitAnswer(ctx, done) })
 		if !known {
 			return protocol.Refuse(req.ID, later(req.Op, protocol.OutcomeUnknown))
 		}
 	}
+	return r.repeated(by, req, e)
+}
+
+// repeated is the first answer again.
+func (r *Room) repeated(by *Speaker, req *protocol.Request, e *answer) protocol.Ack {
 	r.hub.cfg.Metrics.repeats.Inc()
 	ack := by.user.answer(e)
 	ack.Duplicate = ack.Duplicate || req.Op == protocol.OpGift && ack.Code == protocol.OK
@@ -77,16 +86,13 @@ func later(op protocol.Op, outcome protocol.Outcome) *protocol.Error {
 // laterRetry is the wait told with try_later.
 const laterRetry = time.Second
 
-// fresh answers a request that was not answered before.
-func (r *Room) fresh(ctx context.Context, now limit.Instant, by *Speaker, req *protocol.Request, c protocol.Class, e *answer) protocol.Ack {
+// fresh answers a request that was not answered before, and is no gift.
+func (r *Room) fresh(ctx context.Context, now limit.Instant, by *Speaker, req *protocol.Request, c protocol.Class) protocol.Ack {
 	if req.Op == protocol.OpModerate {
-		return by.answered(req, protocol.OutcomeRefused, func() protocol.Ack { return r.moderate(ctx, by, req) })
-	}
-	if e.gift != nil { // was admitted already; only the ledger has not answered
-		return by.answered(req, protocol.OutcomeUnknown, func() protocol.Ack { return r.store(ctx, by, req, e) })
+		return by.answered(req, func() protocol.Ack { return r.moderate(ctx, by, req) })
 	}
 	p := r.policy.Load()
-	if left := by.user.abuse.Muted(now); left > 0 && req.Op != protocol.OpGift { // a gift is paid for, and has limits of its own
+	if left := by.user.abuse.Muted(now); left > 0 {
 		return protocol.Refuse(req.ID, &protocol.Error{Reason: protocol.ReasonMuted, Scope: limit.ScopeUser.String(), Rule: abuseRule, RetryAfter: limit.Jitter(left)})
 	}
 	if err := r.barred(p, by, c); err != nil {
@@ -95,8 +101,6 @@ func (r *Room) fresh(ctx context.Context, now limit.Instant, by *Speaker, req *p
 	switch c {
 	case protocol.ClassDanmaku:
 		return r.danmaku(now, p, by, req)
-	case protocol.ClassGift:
-		return by.answered(req, protocol.OutcomeRefused, func() protocol.Ack { return r.gift(ctx, now, p, by, req, e) })
 	case protocol.ClassLike:
 		return r.like(now, p, by, req)
 	}

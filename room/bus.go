@@ -3,6 +3,7 @@ package room
 import (
 	"context"
 	"errors"
+	"time"
 
 	"liveroom/protocol"
 )
@@ -82,9 +83,12 @@ type Publisher interface {
 
 // Ledger is the part of the bus that gifts are stored in.
 type Ledger interface {
-	// StoreGift begins to store a gift, behind those of calls before, and does not wait; stored returns once it is durable. An error that
-	// is [ErrRefused] means that nothing was stored and nothing will be; with any other the outcome is unknown.
-	StoreGift(ctx context.Context, room, user, id string, event []byte) (stored func() (protocol.Receipt, error))
+	// StoreGift begins to store a gift, behind those of calls before, and does not wait. done is called once, within that time: once the
+	// gift is durable, or with an error, whether or not ctx has ended. One that is [ErrRefused] means that nothing was stored and nothing will be; with any other the
+	// outcome is unknown. done must not block.
+	StoreGift(ctx context.Context, room, user, id string, event []byte, within time.Duration, done func(protocol.Receipt, error))
+	// Late reports whether a gift would be refused now, since the store is too far behind.
+	Late() bool
 	// Gifts returns at most limit stored gifts of the room with a sequence above after, in order.
 	Gifts(ctx context.Context, room string, after uint64, limit int) ([]protocol.StoredGift, error)
 	// GiftsEnd returns the sequence of the room's last gift, 0 for none. Nothing acknowledged is beyond it.

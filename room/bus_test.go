@@ -33,6 +33,7 @@ type memoryBus struct {
 	blind    bool // the store does not answer when a room opens
 	down     bool // danmaku, commands, likes, gifts and settings are refused
 	mute     bool // gifts are stored, their answers lost
+	late     bool // gifts would wait for too long
 	unheard  bool // what is stored is not announced
 	gate     chan struct{}
 	opening  chan struct{} // holds Subscribe until closed
@@ -193,11 +194,27 @@ func (b *memoryBus) Publish(c protocol.Class, room string, message []byte) error
 	return nil
 }
 
-func (b *memoryBus) StoreGift(ctx context.Context, room, user, id string, event []byte) func() (protocol.Receipt, error) {
+func (b *memoryBus) StoreGift(_ context.Context, room, user, id string, event []byte, within time.Duration, done func(protocol.Receipt, error)) {
 	b.mu.Lock()
 	b.lined = append(b.lined, id)
+	waits := b.gate != nil
 	b.mu.Unlock()
-	return func() (protocol.Receipt, error) { return b.storeGift(ctx, room, user, id, event) }
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	store := func() {
+		defer cancel()
+		done(b.storeGift(ctx, room, user, id, event))
+	}
+	if waits {
+		go store()
+		return
+	}
+	store()
+}
+
+func (b *memoryBus) Late() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.late
 }
 
 func (b *memoryBus) storeGift(ctx context.Context, room, user, id string, event []byte) (protocol.Receipt, error) {

@@ -54,10 +54,11 @@ func TestGiftInFlightIsShared(t *testing.T) {
 		for _, v := range tabs {
 			done.Go(func() {
 				v.Receive(&protocol.Request{Op: protocol.OpGift, ID: "g1", Gift: "rose", Count: 1})
+				v.given.Wait()
 			})
 		}
 		synctest.Wait()
-		wantCode(t, tabs[0].give("g1", "rocket", 1), protocol.Conflict, protocol.ReasonConflict)
+		wantCode(t, w.join("demo", "a").give("g1", "rocket", 1), protocol.Conflict, protocol.ReasonConflict)
 		close(bus.gate)
 		done.Wait()
 		firsts := 0
@@ -86,7 +87,6 @@ func TestGiftsOfASessionKeepTheirOrder(t *testing.T) {
 		bus.gate = make(chan struct{})
 		w := newWorld(t, bus, nil)
 		v := w.join("demo", "a")
-		v.beside = &sync.WaitGroup{}
 		for i := range gifts {
 			v.Receive(&protocol.Request{Op: protocol.OpGift, ID: fmt.Sprint("g", i), Gift: "rose", Count: 1})
 		}
@@ -95,14 +95,16 @@ func TestGiftsOfASessionKeepTheirOrder(t *testing.T) {
 		if acks := v.told("ack"); len(acks) != 1 || acks[0].ID != "none" {
 			t.Errorf("while the ledger is busy: %+v", acks)
 		}
-		if e := v.say("meanwhile"); e.Code != int(protocol.OK) {
-			t.Errorf("danmaku: %+v", e)
+		v.Receive(&protocol.Request{Op: protocol.OpDanmaku, ID: "d", Text: "meanwhile"})
+		v.fakeSession.Release()
+		if acks := v.told("ack"); len(acks) != 2 || acks[1].ID != "d" || acks[1].Code != int(protocol.OK) {
+			t.Errorf("danmaku: %+v", acks)
 		}
 		if got := strings.Join(bus.lined, " "); got != "g0 g1 g2 g3 g4 g5 g6 g7 g8 g9 g10 g11 g12 g13 g14 g15 g16 g17 g18 g19" {
 			t.Error("lined up as", got)
 		}
 		close(bus.gate)
-		v.beside.Wait()
+		v.given.Wait()
 		if acks := v.told("ack"); len(acks) != gifts+2 {
 			t.Errorf("%d answers", len(acks))
 		}
@@ -117,9 +119,8 @@ func TestGiftInFlightForTooLong(t *testing.T) {
 		bus.gate = make(chan struct{})
 		w := newWorld(t, bus, func(c *Config) { c.AnswersKept = 2 })
 		a, b := w.join("demo", "a"), w.join("demo", "a")
-		var done sync.WaitGroup
-		done.Go(func() { a.Receive(&protocol.Request{Op: protocol.OpGift, ID: "g1", Gift: "rose", Count: 1}) })
-		done.Go(func() { b.Receive(&protocol.Request{Op: protocol.OpGift, ID: "g2", Gift: "rose", Count: 1}) })
+		a.Receive(&protocol.Request{Op: protocol.OpGift, ID: "g1", Gift: "rose", Count: 1})
+		b.Receive(&protocol.Request{Op: protocol.OpGift, ID: "g2", Gift: "rose", Count: 1})
 		synctest.Wait()
 		e := w.join("demo", "a").give("g3", "rose", 1)
 		wantCode(t, e, protocol.Unavailable, protocol.ReasonTryLater)
@@ -127,7 +128,8 @@ func TestGiftInFlightForTooLong(t *testing.T) {
 			t.Fatalf("a third of two in flight: %+v", e)
 		}
 		e = w.join("demo", "a").give("g1", "rose", 1)
-		done.Wait()
+		a.given.Wait()
+		b.given.Wait()
 		for _, e := range []event{e, a.told("ack")[0], b.told("ack")[0]} {
 			wantCode(t, e, protocol.Unavailable, protocol.ReasonTryLater)
 			if e.Outcome != "unknown" {
@@ -192,26 +194,45 @@ func TestGiftWhileTheBusIsDownIsRefusedWithoutEffect(t *testing.T) {
 	}
 }
 
-// Where nothing more may wait, a gift is refused before anything has happened; a gift whose outcome is unknown stays so.
+// A gift that the store would come to too late, or that has no place to wait for the platform, is refused before it has spent anything; one
+// whose outcome is unknown stays so.
 func TestGiftThatMayNotWait(t *testing.T) {
-	bus := newMemoryBus()
-	w := newWorld(t, bus, nil)
-	a := w.join("demo", "a")
-	full := func(v bool) { a.fakeSession.full = v }
-	full(true)
-	e := a.give("g1", "rose", 1)
-	wantCode(t, e, protocol.Unavailable, protocol.ReasonTryLater)
-	if e.Outcome != "refused" || e.Retry <= 0 {
-		t.Fatalf("want refused and a time, have %+v", e)
+	refused := func(t *testing.T, e event, outcome protocol.Outcome) {
+		t.Helper()
+		wantCode(t, e, protocol.Unavailable, protocol.ReasonTryLater)
+		if e.Outcome != string(outcome) || e.Retry <= 0 {
+			t.Fatalf("want %s and a time, have %+v", outcome, e)
+		}
 	}
-	full(false)
+	bus := newMemoryBus()
+	w := newWorld(t, bus, func(c *Config) {
+		c.Gate = gateOf(t, `
+rules:
+  - {name: gift, action: gift, scope: user, rate: 0, burst: 2}
+`)
+	})
+	a := w.join("demo", "a")
+	late := func(v bool) { bus.set(func(b *memoryBus) { b.late = v }) }
+	late(true)
+	for i := range 3 {
+		refused(t, a.give(fmt.Sprint("late", i), "rose", 1), protocol.OutcomeRefused)
+	}
+	late(false)
 	wantCode(t, a.give("g1", "rose", 1), protocol.OK, "")
 	bus.set(func(b *memoryBus) { b.mute = true })
-	a.give("g2", "rose", 1)
-	full(true)
-	if e = a.give("g2", "rose", 1); e.Outcome != "unknown" {
-		t.Fatalf("nobody knows, but: %+v", e)
+	refused(t, a.give("g2", "rose", 1), protocol.OutcomeUnknown)
+	late(true)
+	refused(t, a.give("g2", "rose", 1), protocol.OutcomeUnknown)
+	if len(bus.ledger) != 2 {
+		t.Errorf("the ledger has %d gifts", len(bus.ledger))
 	}
+
+	f := &till{answers: []error{nil}}
+	b := newWorld(t, newMemoryBus(), func(c *Config) { c.GiftsBy, c.Till = protocol.GiftsByHook, f }).join("demo", "b")
+	b.fakeSession.full = true
+	refused(t, b.give("g1", "rose", 1), protocol.OutcomeRefused)
+	b.fakeSession.full = false
+	wantCode(t, b.give("g1", "rose", 1), protocol.OK, "")
 }
 
 // TestWhoMayGive, by who pays: a back end always, since it has seen to that.

@@ -35,6 +35,7 @@ type Hub struct {
 
 	overload  overload
 	turnstile turnstile
+	giftLine  turnstile // of gifts, which wait behind no danmaku
 
 	queue queue                      // of what waits for staff
 	words atomic.Pointer[filter.Set] // the platform's list
@@ -71,7 +72,7 @@ func New(cfg Config) (*Hub, error) {
 		offered: make(chan struct{}, 1),
 		rooms:   map[string]*Room{}, users: map[string]*User{},
 		idleRooms: map[*Room]struct{}{}, idleUsers: map[*User]limit.Instant{},
-		queue: queue{rooms: map[string]map[string]waiting{}}, types: cfg.EventTypes, toCast: make(chan *custom, maxCasts),
+		giftLine: turnstile{gifts: true}, queue: queue{rooms: map[string]map[string]waiting{}}, types: cfg.EventTypes, toCast: make(chan *custom, maxCasts),
 	}
 	h.part = fmt.Sprint(cfg.Node, "-", cfg.Now().UnixMilli())
 	h.catalogue.Store(newCatalogue(protocol.Catalogue{Gifts: cfg.Gifts}))

@@ -3,6 +3,7 @@ package room
 import (
 	"context"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,7 +32,7 @@ type Member struct {
 	traits   *limit.Traits // as it joined
 	granted  Grant         // by the platform, beside what its tokens say
 
-	given <-chan struct{} // closed once the last gift has its place; nil for none; owned by Receive
+	given sync.WaitGroup // gifts that wait for their answers
 
 	who  atomic.Pointer[Identity]
 	left atomic.Bool
@@ -72,18 +73,24 @@ func (m *Member) Receive(req *protocol.Request) {
 		return
 	}
 	by := Speaker{who: m.who.Load(), user: m.user, place: m.place, conn: m.conn, networks: m.networks, addr: m.addr, echo: m.session}
-	if req.Op == protocol.OpGift {
-		m.give(by, *req)
+	if req.Op == protocol.OpGift { // waits for the ledger, and what its sender says next does not
+		m.given.Add(1)
+		own := *req
+		m.room.give(context.Background(), &by, &own, func(ack protocol.Ack) {
+			if m.room.hub.overload.at.Load() != rungNormal {
+				m.holdBehind(ack)
+			} else {
+				m.answer(ack)
+			}
+			m.given.Done()
+		})
 		return
 	}
-	// The wait for the ledger has a bound of its own, and a gift is stored also when its sender leaves meanwhile.
 	ack := m.room.Handle(context.Background(), &by, req)
 	c, kind := protocol.ClassOf(req.Op)
 	switch behind := m.room.hub.overload.at.Load() != rungNormal; {
 	case behind && kind && c.Kind().Yields != protocol.Never:
-		// A write(2) of its own would cost more than all the rest of a refusal.
-		m.hold(ack)
-		m.room.audience.Owe(m)
+		m.holdBehind(ack)
 	case kind && c.Kind().Live && ack.Code == protocol.OK && !ack.Duplicate:
 		m.hold(ack)
 		if !m.room.audience.OweSoon(m) {
@@ -94,22 +101,11 @@ func (m *Member) Receive(req *protocol.Request) {
 	}
 }
 
-// give handles a gift beside what else the session says: it waits for the ledger, and one after the other would wait longer than
-// anybody may. Each is admitted, and has its place in the ledger, before the next.
-func (m *Member) give(by Speaker, req protocol.Request) {
-	before, mine := m.given, make(chan struct{})
-	by.aside, by.next, m.given = true, func() { close(mine) }, mine
-	handle := func() {
-		defer by.lined()
-		if before != nil {
-			<-before
-		}
-		m.answer(m.room.Handle(context.Background(), &by, &req))
-	}
-	if !m.session.Aside(handle) {
-		by.aside = false
-		handle()
-	}
+// holdBehind has an answer go along with the room's next flush, while the node is behind: a write(2) of its own would cost more than all
+// the rest of a refusal.
+func (m *Member) holdBehind(a protocol.Ack) {
+	m.hold(a)
+	m.room.audience.Owe(m)
 }
 
 // hold has an answer go along with what is sent next.
@@ -168,11 +164,12 @@ func (m *Member) Who() *Identity { return m.acting() }
 
 func (m *Member) acting() *Identity { return m.room.acting(m.who.Load()) }
 
-// Leave takes the member out of the room. Only the first call does anything.
+// Leave takes the member out of the room, once its gifts are answered. Only the first call does anything.
 func (m *Member) Leave() {
 	if m.left.Swap(true) {
 		return
 	}
+	m.given.Wait()
 	m.expireWithToken() // which stops what runs
 	m.room.audience.Leave(m, m.room.unseat(m.user, m.place))
 	m.room.crowds.count(m.addr, -1)

@@ -86,7 +86,7 @@ func (h *Hub) watch() {
 		select {
 		case <-ticker.C:
 			now := h.gate.Now()
-			lag := max(h.cfg.Lag(), h.turnstile.age(now))
+			lag := max(h.cfg.Lag(), h.turnstile.age(now), h.giftLine.age(now))
 			rung := h.overload.observe(now, lag)
 			h.overload.at.Store(int32(rung))
 			h.cfg.Metrics.behind(lag, rung, h.stretched(h.cfg.Audience.Tick))
@@ -134,11 +134,12 @@ func (h *Hub) Newcomers() (retry time.Duration, ok bool) {
 	return shedRetry, false
 }
 
-// turnstile is where danmaku and likes wait for their turn to be handled when many come at once. Without it each of them would
-// be a goroutine that may run, and everything else, a gift on its way through the ledger above all, would stand in line
-// behind all of them each time it lets go of the processor. So in one slice only so many are handled, and then whatever
-// else may run has its turn first. Gifts and control never wait here.
+// turnstile is where danmaku and likes, and in one of their own gifts, wait for their turn to be handled when many come at once. Without
+// it each of them would be a goroutine that may run, and everything else, a gift on its way through the ledger above all, would stand in
+// line behind all of them each time it lets go of the processor. So in one slice only so many are handled, and then whatever
+// else may run has its turn first. Control never waits here.
 type turnstile struct {
+	gifts bool      // waits by giftWaitMost; fixed
 	spare sync.Pool // of waiters
 
 	mu lock.Mutex[lock.Turnstile]
@@ -148,6 +149,7 @@ type turnstile struct {
 	left    int           // to be handled in this slice
 	began   limit.Instant // of this slice
 	driving bool          // a driver exists
+	busy    limit.Instant // since when it does
 }
 
 // waiter is one request that waits.
@@ -163,11 +165,15 @@ const (
 	sliceLasts = 500 * time.Microsecond
 	// waitMost is how long a request waits before it is refused, since its sender would send it again.
 	waitMost = 250 * time.Millisecond
+	// giftWaitMost is the same of gifts, whose senders are told within three seconds whatever comes of them, two of which the ledger may take.
+	// Once so long somebody has waited at any time, it is giftWaitBusy: what waits here keeps what its sender sends next in the socket, where
+	// nobody refuses it. (A standing queue gets the short bound, a burst the long one: Nichols and Jacobson, "Controlling Queue Delay", 2012.)
+	giftWaitMost = 500 * time.Millisecond
+	giftWaitBusy = 50 * time.Millisecond
 )
 
 // waitInLine returns when it is a request's turn; false when that took too long.
-func (h *Hub) waitInLine(now limit.Instant) bool {
-	q := &h.turnstile
+func (h *Hub) waitInLine(q *turnstile, now limit.Instant) bool {
 	q.mu.Lock()
 	if q.passLocked(now, sliceMost*h.cfg.Audience.Workers) {
 		q.mu.Unlock()
@@ -180,7 +186,8 @@ func (h *Hub) waitInLine(now limit.Instant) bool {
 	t.since = now
 	q.waiting = append(q.waiting, t)
 	if !q.driving {
-		q.driving = h.spawn(h.drive)
+		q.busy = now
+		q.driving = h.spawn(func() { h.drive(q) })
 		if !q.driving { // the hub has ended
 			q.callLocked(now, len(q.waiting))
 		}
@@ -211,7 +218,7 @@ func (q *turnstile) callLocked(now limit.Instant, n int) {
 	for ; n > 0 && q.head < len(q.waiting); q.head++ {
 		t := q.waiting[q.head]
 		q.waiting[q.head] = nil
-		late := now.Sub(t.since) > waitMost
+		late := now.Sub(t.since) > q.patienceLocked(now)
 		t.come <- !late
 		if !late { // a refusal costs little
 			n--
@@ -224,9 +231,19 @@ func (q *turnstile) callLocked(now limit.Instant, n int) {
 	}
 }
 
+// patienceLocked is how long a request may wait.
+func (q *turnstile) patienceLocked(now limit.Instant) time.Duration {
+	switch {
+	case !q.gifts:
+		return waitMost
+	case now.Sub(q.busy) > giftWaitMost:
+		return giftWaitBusy
+	}
+	return giftWaitMost
+}
+
 // drive calls those who wait, slice by slice, until nobody does.
-func (h *Hub) drive() {
-	q := &h.turnstile
+func (h *Hub) drive(q *turnstile) {
 	for more := true; more; {
 		runtime.Gosched() // what else may run goes first
 		now := h.gate.Now()
@@ -237,6 +254,16 @@ func (h *Hub) drive() {
 		q.driving = more
 		q.mu.Unlock()
 	}
+}
+
+// giftMayPass returns when it is a gift's turn; false, and the gift is counted, when that took too long, or when the ledger has so much
+// before it that it would be refused there.
+func (h *Hub) giftMayPass(now limit.Instant) bool {
+	if !h.waitInLine(&h.giftLine, now) {
+		h.cfg.Shed(protocol.ClassGift)
+		return false
+	}
+	return !h.bus.Late()
 }
 
 // age is how long the first in line has waited.

@@ -43,7 +43,7 @@ type Cause struct {
 // withhold keeps an admitted danmaku for staff to decide on, and answers its sender. m has all but Hidden; nobody is shown it until it is
 // released. It waits for the store.
 func (r *Room) withhold(ctx context.Context, by *Speaker, m protocol.Said, why Cause) protocol.Ack {
-	return by.answered(m.Request, "", func() protocol.Ack {
+	return by.answered(m.Request, func() protocol.Ack {
 		d := protocol.Danmaku{MID: m.MID, User: m.User, Text: m.Request.Text, Color: m.Request.Color, Mode: m.Request.Mode, Reply: m.Request.Reply, ReplyTo: m.Request.ReplyTo, TS: m.TS}
 		held := r.policy.Load().waits(&d, why, m.TS)
 		if err := r.hub.hold(ctx, r.id, held); err != nil {

@@ -135,6 +135,7 @@ func (v *viewer) ask(req protocol.Request) event {
 	}
 	before := len(v.told(""))
 	v.Receive(&req)
+	v.given.Wait()
 	v.fakeSession.Release() // what is held while the node is behind
 	acks := ofKind(v.told("")[before:], "ack")
 	if len(acks) != 1 || acks[0].ID != req.ID {

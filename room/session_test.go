@@ -67,8 +67,7 @@ type fakeSession struct {
 	opened   lane // Open
 	held     lane // Hold
 	closed   *protocol.Refusal
-	full     bool            // nothing more may wait
-	beside   *sync.WaitGroup // of what runs aside; nil: it is waited for
+	full     bool // nothing more may wait
 }
 
 // lane keeps frames as they came and reads them when somebody asks.
@@ -118,14 +117,8 @@ func (s *fakeSession) Await(f func()) bool {
 	return true
 }
 
-// Aside waits unless it is beside, so that a test knows when the answer is there.
-func (s *fakeSession) Aside(f func()) bool {
-	if s.beside != nil {
-		s.beside.Go(f)
-		return true
-	}
-	return s.Await(f)
-}
+// Aside waits, so that a test knows when the answer is there.
+func (s *fakeSession) Aside(f func()) bool { return s.Await(f) }
 
 func (s *fakeSession) Hold(events []byte) {
 	s.add(&s.held, protocol.NewEventFrame(events).Payload())

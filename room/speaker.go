@@ -41,16 +41,6 @@ type Speaker struct {
 	networks []*limit.Subject
 	addr     netip.Addr
 	echo     Control // takes what only the speaker shall see; nil: nobody does
-	aside    bool    // nothing that others need is held while it waits
-	next     func()  // lets the speaker's next gift follow this one, once; nil: none waits for that
-}
-
-// lined tells that the gift has its place before the speaker's next one, or gets none.
-func (by *Speaker) lined() {
-	if by.next != nil {
-		by.next()
-		by.next = nil
-	}
 }
 
 // socket reports whether the speaker speaks for itself.
@@ -122,16 +112,25 @@ func (h *Hub) depart(u *User, p *place) {
 // await runs f, which waits for a store, or for a message's turn, so that the speaker's socket holds nothing meanwhile that others
 // need. False: too many wait already, and f did not run.
 func (by *Speaker) await(f func()) bool {
-	if by.echo == nil || by.aside {
+	if by.echo == nil {
 		f()
 		return true
 	}
 	return by.echo.Await(f)
 }
 
-// answered is the answer of f, see [Speaker.await]; outcome is what is known of a gift for which f could not run.
-func (by *Speaker) answered(req *protocol.Request, outcome protocol.Outcome, f func() protocol.Ack) protocol.Ack {
-	ack := protocol.Refuse(req.ID, later(req.Op, outcome))
+// answered is the answer of f, see [Speaker.await].
+func (by *Speaker) answered(req *protocol.Request, f func() protocol.Ack) protocol.Ack {
+	ack := protocol.Refuse(req.ID, later(req.Op, ""))
 	by.await(func() { ack = f() })
 	return ack
+}
+
+// aside runs f, which waits for something, while the speaker's socket is read on. False: too many wait already, and f did not run.
+func (by *Speaker) aside(f func()) bool {
+	if by.echo == nil {
+		f()
+		return true
+	}
+	return by.echo.Aside(f)
 }

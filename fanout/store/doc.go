@@ -5,7 +5,7 @@
 // that comes back empty, older or damaged is noticed, told what is known, and never gives a number out twice.
 //
 // A write that waits goes one way (put in stored.go): it is refused, stored, or unknown. Gifts that come together share the syncs of the embedded
-// server's disk (groupcommit.go). Each kind is a part of [Store] with its own type;
+// server's disk (groupcommit.go), and each is answered within one and a half of the store's time-outs. Each kind is a part of [Store] with its own type;
 // what the parts share is the core in stored.go.
 //
 // # When the store is lost
@@ -35,7 +35,7 @@
 // All methods of [Store] and of its parts may be called from any goroutine. [Rooms] is called from the caller's goroutine or a loop's.
 //
 // Files: stored.go, the parts and the way of a write; streams.go, all streams and how long they keep what; here.go, what this node goes
-// by of its rooms, and what is stored of them. Then each kind: giftledger.go, groupcommit.go, ledgercheck.go and payments.go (what is being paid for), liketotals.go, likebook.go and
+// by of its rooms, and what is stored of them. Then each kind: giftledger.go, groupcommit.go (who waits), batch.go (how a group is stored), ledgercheck.go and payments.go (what is being paid for), liketotals.go, likebook.go and
 // likeheal.go, roomsettings.go, held.go (what waits for staff), erasures.go (what is to be forgotten), editions.go (limits, the catalogue of gifts), revocations.go, agreed.go, archive.go (recent danmaku, audit), shows.go (who has been there), journal.go (all of it, for who reads on), readers.go (where those are), letters.go (what a webhook was not taken of), backup.go (all of it, to make another store of). Then what goes wrong:
 // restore.go, a store that is lost; marks.go, what is known apart from it; storefault.go and volume_*.go, a disk that is full;
 // synctrial.go, servers that do not sync.

@@ -44,29 +44,72 @@ func giftID(room, user, id string) string {
 // StoreGift writes a gift into the ledger and returns when it is durable. The same (room, user, id) within
 // ten minutes returns the first one's sequence with Duplicate, also after a crash, whatever the event.
 //
-// An error is ErrRefused (nothing was stored: not connected, ledger full) or ErrUnknown (no answer within
-// the store's time-out or ctx, or the same id is being stored this moment).
+// An error is ErrRefused (nothing was stored: not connected, ledger full, the disk too slow) or ErrUnknown (no answer within
+// one and a half of the store's time-outs or ctx, or the same id is being stored this moment).
 func (g *Ledger) StoreGift(ctx context.Context, room, user, id string, event []byte) (protocol.Receipt, error) {
-	return g.BeginGift(ctx, room, user, id, event)()
+	return g.await(ctx, room, giftID(room, user, id), &nats.Msg{Data: event})
 }
 
-// BeginGift is StoreGift that does not wait: the gift has its place behind those that were begun before, and stored waits.
-func (g *Ledger) BeginGift(ctx context.Context, room, user, id string, event []byte) (stored func() (protocol.Receipt, error)) {
-	return g.storeGift(ctx, room, giftID(room, user, id), &nats.Msg{Data: event})
+// BeginGift is StoreGift that does not wait: the gift has its place behind those that were begun before. done is called once, within
+// that time, by this call or by a goroutine on which others' answers wait, so that it must not block.
+func (g *Ledger) BeginGift(ctx context.Context, room, user, id string, event []byte, within time.Duration, done func(protocol.Receipt, error)) {
+	g.begin(ctx, room, giftID(room, user, id), &nats.Msg{Data: event}, within, done)
 }
 
-// storeGift also counts, and tells the room.
-func (g *Ledger) storeGift(ctx context.Context, room, id string, m *nats.Msg) (stored func() (protocol.Receipt, error)) {
-	start := time.Now()
-	_, op := g.link.Traced(ctx, "put", link.GiftStream)
-	m.Subject = giftSubject(room)
-	put := g.putGift(ctx, room, id, m)
-	return func() (protocol.Receipt, error) {
-		receipt, err := put()
-		op.End(err)
-		g.tell(room, receipt, err, time.Since(start))
-		return receipt, err
+// Late reports whether a gift that is begun now would be refused, since what waits already takes longer than the store's time-out; if so,
+// it is counted as one.
+func (g *Ledger) Late() bool {
+	late := g.groups != nil && g.groups.late()
+	if late {
+		g.metrics.gifts[giftLate].Inc()
 	}
+	return late
+}
+
+func (g *Ledger) await(ctx context.Context, room, id string, m *nats.Msg) (protocol.Receipt, error) {
+	if err := ctx.Err(); err != nil {
+		return protocol.Receipt{}, refusedSince(err)
+	}
+	return answerOf(ctx, g.patience(ctx), func(within time.Duration, done func(protocol.Receipt, error)) {
+		g.begin(ctx, room, id, m, within, done)
+	})
+}
+
+// begin also counts, and tells the room.
+func (g *Ledger) begin(ctx context.Context, room, id string, m *nats.Msg, within time.Duration, done func(protocol.Receipt, error)) {
+	since := time.Now()
+	_, op := g.link.Traced(ctx, "put", link.GiftStream)
+	answer := func(ack *jetstream.PubAck, err error) {
+		var receipt protocol.Receipt
+		if errors.Is(err, ErrConflict) { // the attempt to pay for it has ended
+			err = refusedSince(err)
+		}
+		if err == nil {
+			receipt = protocol.Receipt{Seq: ack.Sequence, Duplicate: ack.Duplicate}
+		}
+		op.End(err)
+		g.tell(room, receipt, err, time.Since(since))
+		done(receipt, err)
+	}
+	if g.link.Closed() {
+		answer(nil, refusedSince(link.ErrClosed))
+		return
+	}
+	if m.Header == nil {
+		m.Header = nats.Header{}
+	}
+	m.Subject = giftSubject(room)
+	m.Header.Set(jetstream.MsgIDHeader, id)
+	m.Header.Set(jetstream.ExpectedStreamHeader, link.GiftStream)
+	if g.groups == nil {
+		g.post(link.RoadGift, m, within, answer)
+		return
+	}
+	if err := g.mayStore(link.RoadGift); err != nil {
+		answer(nil, err)
+		return
+	}
+	g.groups.begin(&write{m: m, room: room, since: since, until: since.Add(within), done: answer})
 }
 
 // tell counts a gift, and tells the room of one that nothing else does.
@@ -82,46 +125,14 @@ func (g *Ledger) tell(room string, receipt protocol.Receipt, err error, took tim
 	case receipt.Duplicate:
 		result = giftDuplicate
 	}
+	if err == nil && g.groups == nil {
+		g.met(receipt.Seq)
+	}
 	if err == nil && (receipt.Duplicate || g.groups == nil) {
 		g.rooms.SayGift(room, receipt.Seq, receipt.Duplicate)
 	}
 	g.metrics.gifts[result].Inc()
 	g.metrics.giftTime.Observe(took.Seconds())
-}
-
-func (g *Ledger) putGift(ctx context.Context, room, id string, m *nats.Msg) (stored func() (protocol.Receipt, error)) {
-	refused := func(why error) func() (protocol.Receipt, error) {
-		return func() (r protocol.Receipt, err error) { return r, fmt.Errorf("%w: %w", link.ErrRefused, why) }
-	}
-	if g.link.Closed() {
-		return refused(link.ErrClosed)
-	}
-	if err := ctx.Err(); err != nil {
-		return refused(err)
-	}
-	if m.Header == nil {
-		m.Header = nats.Header{}
-	}
-	m.Header.Set(jetstream.MsgIDHeader, id)
-	m.Header.Set(jetstream.ExpectedStreamHeader, link.GiftStream)
-	begin := g.post
-	if g.groups != nil {
-		begin = func(_ link.Road, m *nats.Msg) posted { return g.groups.begin(room, m) }
-	}
-	wait := begin(link.RoadGift, m)
-	return func() (protocol.Receipt, error) {
-		ack, err := wait(ctx)
-		if errors.Is(err, ErrConflict) { // the attempt to pay for it has ended
-			err = fmt.Errorf("%w: %w", link.ErrRefused, err)
-		}
-		if err != nil {
-			return protocol.Receipt{}, err
-		}
-		if g.groups == nil {
-			g.met(ack.Sequence)
-		}
-		return protocol.Receipt{Seq: ack.Sequence, Duplicate: ack.Duplicate}, nil
-	}
 }
 
 // met notes that a gift was acknowledged.
@@ -132,6 +143,7 @@ func (g *Ledger) met(seq uint64) {
 
 // synced is for a group that is on disk. What of it came on the bus before was held back, see package feed.
 func (g *Ledger) synced(group []*write) {
+	g.metrics.group.Observe(float64(len(group)))
 	last, rooms := uint64(0), map[string]uint64{}
 	for _, w := range group {
 		if w.err == nil {

@@ -22,7 +22,10 @@ type Intent struct {
 }
 
 // Payments is the ledger together with what is being paid for.
-type Payments struct{ *Ledger }
+type Payments struct {
+	*Ledger
+	intents *groups // nil with NATS servers of others; fixed
+}
 
 const (
 	// intentBytes is some 100,000 of them; more are refused, and with them the gifts.
@@ -30,10 +33,10 @@ const (
 )
 
 // intents describes the stream: one message per (room, user, id), taken away when it is settled.
-func intents() jetstream.StreamConfig {
+func intents(embedded bool) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: link.IntentStream, Subjects: []string{link.IntentPrefix + "*"}, Storage: jetstream.FileStorage,
-		MaxBytes: intentBytes, Discard: jetstream.DiscardNew, AllowDirect: true, Duplicates: time.Second,
+		MaxBytes: intentBytes, Discard: jetstream.DiscardNew, AllowDirect: true, Duplicates: time.Second, AllowAtomicPublish: embedded,
 		FirstSeq: uint64(time.Now().UnixMilli()), // a stream that was lost must not number attempts again
 	}
 }
@@ -47,18 +50,37 @@ func (p *Payments) StorePaidGift(ctx context.Context, room, user, id string, eve
 	m := &nats.Msg{Data: event, Header: link.PaymentHeader(paid)}
 	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, "0")
 	m.Header.Set(jetstream.ExpectedLastSubjSeqSubjHeader, endSubject(paid.Attempt))
-	return p.storeGift(ctx, room, giftID(room, user, id), m)()
+	return p.await(ctx, room, giftID(room, user, id), m)
 }
 
 // Intend keeps an intent, on disk before it returns, and numbers it. ErrConflict when one of the same (room, user, id) is not
 // settled; ErrRefused and ErrUnknown as with gifts.
 func (p *Payments) Intend(ctx context.Context, room, user, id string, data []byte) (attempt uint64, err error) {
-	m := &nats.Msg{Subject: link.IntentPrefix + giftID(room, user, id), Data: data}
-	ack, err := p.put(ctx, link.RoadIntent, m, jetstream.WithExpectStream(link.IntentStream), jetstream.WithExpectLastSequencePerSubject(0))
+	m := nats.NewMsg(link.IntentPrefix + giftID(room, user, id))
+	m.Data = data
+	m.Header.Set(jetstream.ExpectedStreamHeader, link.IntentStream)
+	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, "0")
+	ack, err := p.keep(ctx, m)
 	if err != nil {
 		return 0, err
 	}
 	return ack.Sequence, nil
+}
+
+// keep stores an intent, where others come at the same time together with them.
+func (p *Payments) keep(ctx context.Context, m *nats.Msg) (ack *jetstream.PubAck, err error) {
+	if p.intents == nil {
+		return p.put(ctx, link.RoadIntent, m)
+	}
+	if err := p.mayStore(link.RoadIntent); err != nil {
+		return nil, err
+	}
+	_, op := p.link.Traced(ctx, "put", link.IntentStream)
+	defer func() { op.End(err) }()
+	return answerOf(ctx, p.patience(ctx), func(within time.Duration, done func(*jetstream.PubAck, error)) {
+		now := time.Now()
+		p.intents.begin(&write{m: m, since: now, until: now.Add(within), done: done})
+	})
 }
 
 // Intents calls f with what is not settled, oldest first, until it returns false.

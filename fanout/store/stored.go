@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"liveroom/fanout/link"
+	"liveroom/internal/lock"
 	"liveroom/protocol"
 )
 
@@ -81,6 +82,10 @@ type core struct {
 	faultSoon  link.Wake                 // asks for a look at the embedded store
 	reopen     atomic.Pointer[time.Time] // the streams must be looked after: since when; nil: they need not
 	careSoon   link.Wake
+
+	life  lock.Mutex[lock.Leaf]
+	waits sync.WaitGroup // for servers of others
+	ended bool           // guarded by life
 }
 
 // mayStore returns ErrRefused when a write would be sent to nobody.
@@ -111,30 +116,67 @@ func (c *core) put(ctx context.Context, road link.Road, m *nats.Msg, opts ...jet
 	return ack, c.settled(err)
 }
 
-// posted waits for the store's answer to a write that was begun.
-type posted func(context.Context) (*jetstream.PubAck, error)
-
-// post is put that does not wait: what is begun first is stored first.
-func (c *core) post(road link.Road, m *nats.Msg) posted {
-	err := c.mayStore(road)
-	var answer jetstream.PubAckFuture
-	if err == nil {
-		if answer, err = c.link.JS.PublishMsgAsync(m, jetstream.WithRetryAttempts(0)); err != nil {
-			err = c.settled(err)
-		}
+// post is put that does not wait: what is begun first is stored first. done is called once, within that time.
+func (c *core) post(road link.Road, m *nats.Msg, within time.Duration, done func(*jetstream.PubAck, error)) {
+	if err := c.mayStore(road); err != nil {
+		done(nil, err)
+		return
 	}
-	return func(ctx context.Context) (*jetstream.PubAck, error) {
-		if err != nil {
-			return nil, err
-		}
+	answer, err := c.link.JS.PublishMsgAsync(m, jetstream.WithRetryAttempts(0))
+	if err != nil {
+		done(nil, c.settled(err))
+		return
+	}
+	waits := c.wait(func() {
+		patience := time.NewTimer(within)
+		defer patience.Stop()
 		select {
 		case ack := <-answer.Ok():
-			return ack, c.settled(nil)
+			done(ack, c.settled(nil))
 		case err := <-answer.Err():
-			return nil, c.settled(err)
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: %w", link.ErrUnknown, ctx.Err())
+			done(nil, c.settled(err))
+		case <-patience.C:
+			done(nil, fmt.Errorf("%w: %w", link.ErrUnknown, context.DeadlineExceeded))
 		}
+	})
+	if !waits {
+		done(nil, fmt.Errorf("%w: %w", link.ErrUnknown, link.ErrClosed))
+	}
+}
+
+// wait runs f in a goroutine that Close waits for; false: it is closed.
+func (c *core) wait(f func()) bool {
+	c.life.Lock()
+	defer c.life.Unlock()
+	if !c.ended {
+		c.waits.Go(f)
+	}
+	return !c.ended
+}
+
+// patience is how long an answer is waited for, unless ctx ends before: one that waits in line for the whole time-out has half of it left.
+func (c *core) patience(ctx context.Context) time.Duration {
+	longest := c.cfg.StoreTimeout + c.cfg.StoreTimeout/2
+	if at, ok := ctx.Deadline(); ok {
+		return min(longest, time.Until(at))
+	}
+	return longest
+}
+
+// answerOf waits for what begin is answered.
+func answerOf[T any](ctx context.Context, within time.Duration, begin func(within time.Duration, done func(T, error))) (T, error) {
+	type answer struct {
+		got T
+		err error
+	}
+	answers := make(chan answer, 1)
+	begin(within, func(got T, err error) { answers <- answer{got, err} })
+	select {
+	case a := <-answers:
+		return a.got, a.err
+	case <-ctx.Done():
+		var none T
+		return none, fmt.Errorf("%w: %w", link.ErrUnknown, ctx.Err())
 	}
 }
 
@@ -276,13 +318,16 @@ func Open(ctx context.Context, l *link.Link, cfg Config) (s *Store, err error) {
 	c := &core{link: l, log: l.Log, cfg: cfg, metrics: cfg.Metrics, here: newHere(), faultSoon: link.NewWake(), careSoon: link.NewWake()}
 	gifts := &Ledger{core: c}
 	if l.Embedded() {
-		gifts.groups = newGroups(c, link.RoadGift, gifts.synced)
+		gifts.groups = c.inGroups(link.RoadGift, gifts.synced)
 	}
 	s = &Store{
-		core: c, Gifts: gifts, Payments: &Payments{gifts}, Likes: &LikeTotals{core: c, book: newLikeBook()}, Settings: &RoomSettings{core: c},
+		core: c, Gifts: gifts, Payments: &Payments{Ledger: gifts}, Likes: &LikeTotals{core: c, book: newLikeBook()}, Settings: &RoomSettings{core: c},
 		Rules: &Editions{core: c, of: c.here.limits()}, Catalogue: &Editions{core: c, of: c.here.gifts()}, Filter: &Editions{core: c, of: c.here.words()},
 		Revoked: &Revocations{core: c, at: map[string]time.Time{}}, Secrets: &Secrets{core: c, known: map[string]string{}},
 		Audit: &AuditLog{c}, Shows: &Shows{c}, Recent: &RecentLog{c}, Journal: &Journal{c}, Readers: &Readers{c}, Held: &Held{c}, Erasures: &Erasures{c}, Letters: &Letters{c}, made: map[string]time.Time{},
+	}
+	if l.Embedded() {
+		s.Payments.intents = c.inGroups(link.RoadIntent, func([]*write) {})
 	}
 	var known bool
 	if c.marks, known, err = openMarks(cfg.DataDir, c.log); err != nil {
@@ -327,6 +372,7 @@ func (s *Store) Start(ctx, opening context.Context, loops *sync.WaitGroup, rooms
 	loops.Go(func() { s.marks.keep(ctx) })
 	if s.link.Embedded() {
 		loops.Go(func() { s.Gifts.groups.run(ctx) })
+		loops.Go(func() { s.Payments.intents.run(ctx) })
 		loops.Go(func() { s.Gifts.prove(ctx) })
 		loops.Go(func() { s.keep(ctx) })
 	} else {
@@ -339,6 +385,10 @@ func (s *Store) Start(ctx, opening context.Context, loops *sync.WaitGroup, rooms
 
 // Close writes what is known of the store; the loops have ended.
 func (s *Store) Close() {
+	s.life.Lock()
+	s.ended = true
+	s.life.Unlock()
+	s.waits.Wait()
 	if s.marks != nil {
 		s.marks.close()
 	}

@@ -110,7 +110,7 @@ func (s *Store) streamConfigs() []jetstream.StreamConfig {
 			AllowMsgCounter: true, MaxMsgsPerSubject: 1, MaxBytes: likesBytes, MaxAge: likesAge, Duplicates: likeWindow,
 			AllowDirect: true, PersistMode: behind,
 		},
-		intents(), shows(), readers(nodes.FirstSeq), withheld(), erasures(s.cfg), letters(), settings, nodes, bucket(link.ClusterBucket, 0, clusterBytes), revoked,
+		intents(s.link.Embedded()), shows(), readers(nodes.FirstSeq), withheld(), erasures(s.cfg), letters(), settings, nodes, bucket(link.ClusterBucket, 0, clusterBytes), revoked,
 		{
 			Name: link.AuditStream, Subjects: []string{link.AuditPrefix + "*"}, Storage: jetstream.FileStorage,
 			MaxMsgsPerSubject: auditPerRoom, MaxBytes: auditBytes, MaxAge: auditAge, AllowDirect: true, DenyDelete: true,

@@ -43,10 +43,11 @@ func (b *loopback) Publish(c protocol.Class, id string, message []byte) error {
 	b.feeds[id].Message(c, message)
 	return nil
 }
-func (b *loopback) StoreGift(_ context.Context, _, _, _ string, event []byte) func() (protocol.Receipt, error) {
+func (b *loopback) Late() bool { return false }
+func (b *loopback) StoreGift(_ context.Context, _, _, _ string, event []byte, _ time.Duration, done func(protocol.Receipt, error)) {
 	g := protocol.StoredGift{Seq: uint64(len(b.gifts) + 1), Prev: uint64(len(b.gifts)), Event: event}
 	b.gifts = append(b.gifts, g)
-	return func() (protocol.Receipt, error) { return protocol.Receipt{Seq: g.Seq}, nil }
+	done(protocol.Receipt{Seq: g.Seq}, nil)
 }
 func (b *loopback) Gifts(_ context.Context, _ string, after uint64, limit int) ([]protocol.StoredGift, error) {
 	rest := b.gifts[min(int(after), len(b.gifts)):]

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"liveroom/fanout"
 	"liveroom/fanout/feed"
@@ -60,12 +61,8 @@ func (b bus) Publish(c protocol.Class, id string, message []byte) error {
 }
 
 // StoreGift implements [room.Ledger].
-func (b bus) StoreGift(ctx context.Context, id, user, request string, event []byte) func() (protocol.Receipt, error) {
-	stored := b.Ledger.BeginGift(ctx, id, user, request, event)
-	return func() (protocol.Receipt, error) {
-		receipt, err := stored()
-		return receipt, busError(err)
-	}
+func (b bus) StoreGift(ctx context.Context, id, user, request string, event []byte, within time.Duration, done func(protocol.Receipt, error)) {
+	b.BeginGift(ctx, id, user, request, event, within, func(r protocol.Receipt, err error) { done(r, busError(err)) })
 }
 
 // PutSettings implements [room.SettingsStore].
