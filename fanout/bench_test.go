@@ -24,6 +24,7 @@ func (c *counter) Message(protocol.Class, []byte) {
 func (*counter) Gift(protocol.StoredGift) {}
 func (*counter) Likes(int64)              {}
 func (*counter) Settings([]byte, uint64)  {}
+func (*counter) Act(protocol.StoredAct)   {}
 
 const benchEvent = `{"ev":"danmaku","mid":"01J9Z3","user":{"id":"u1","name":"Ann"},"text":"hello hello hello he","ts":1790000000000}`
 

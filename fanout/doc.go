@@ -31,9 +31,10 @@
 //	lr.room.<room>.<class>    likewise for each live class of package protocol's kinds; control: a command to the nodes
 //	lr.room.<room>.gift       a gift, re-published by the ledger with Nats-Sequence and Nats-Last-Sequence
 //	lr.room.<room>.settings   the room's settings, re-published by their bucket
+//	lr.room.<room>.act        what a moderator did, not yet in the settings, re-published by its stream
 //	lr.room.<room>.likes      the room's like total, decimal
 //	lr.room.<room>.held       a message that waits for staff, and what becomes of it, re-published by its stream
-//	lr.room.<room>.seen       how far somebody has seen the room: gift sequence, settings revision, like total
+//	lr.room.<room>.seen       how far somebody has seen the room: gift sequence, settings revision, like total, number of the last act
 //	lr.gift.<room>            what the ledger stores (stream liveroom_gifts)
 //	lr.consumer.<name>        where a reader of what was admitted is (stream liveroom_consumers)
 //	lr.letter.<webhook>.<id>  an event that a webhook did not take (stream liveroom_letters)
@@ -44,6 +45,7 @@
 //	lr.room.==<node>.*        a node's messages to itself over the roads of rooms, see package link
 //	lr.rules                  sets of limits (stream liveroom_rules); lr.rulesnews tells that there is a new one
 //	lr.filter                 the platform's lists of words (stream liveroom_filter); lr.filternews tells that there is a new one
+//	lr.act.<room>             mutes, bans and deletions since the settings were stored (stream liveroom_acts)
 //	lr.audit.<room>           what moderators did (stream liveroom_audit)
 //	lr.catalogue              catalogues of gifts (stream liveroom_catalogue); lr.cataloguenews tells that there is a new one
 //	lr.erasure.<what>         what is to be forgotten (stream liveroom_erasures); lr.erasurenews.<what> tells of it

@@ -22,6 +22,7 @@ func (p printer) Gift(g protocol.StoredGift) {
 	p.done <- struct{}{}
 }
 func (p printer) Likes(total int64)           { fmt.Println("likes", total) }
+func (p printer) Act(a protocol.StoredAct)    { fmt.Printf("act %s\n", a.Value) }
 func (p printer) Settings(b []byte, _ uint64) { fmt.Printf("settings %s\n", b) }
 
 func Example() {

@@ -127,14 +127,24 @@ func TestFollowersBehindABlackHole(t *testing.T) {
 	if revision, err = n1.Store.Settings.PutSettings(testContext(t), "demo.x", []byte("two"), revision); err != nil {
 		t.Fatal(err)
 	}
+	act := uint64(0)
+	eventually(t, "an act is stored", func() bool { // also where n1 is slow enough to be cut off for a while
+		_, _ = n1.Store.Settings.PutAct(testContext(t), "demo.x", []byte("{}"), 0, false)
+		acts, err := n1.Store.Settings.ActsAfter(testContext(t), "demo.x", 0)
+		if err != nil || len(acts) == 0 {
+			return false
+		}
+		act = acts[0].Seq
+		return true
+	})
 	p.swallow.Store(false)
 	eventually(t, "revocations are followed", func() bool { return n2.Link.Follows(link.FollowRevocations) == nil })
 	if len(told) == 0 {
 		t.Error("it follows again and was not told what it missed")
 	}
 	eventually(t, "settings are followed", func() bool { return n2.Link.Follows(link.FollowSettings) == nil })
-	if got := n2.Feeds.Seen("demo.x").Revision; got != revision {
-		t.Errorf("it follows again at revision %d, want %d", got, revision)
+	if got := n2.Feeds.Seen("demo.x"); got.Revision != revision || got.Act != act {
+		t.Errorf("it follows again at %+v, want revision %d, act %d", got, revision, act)
 	}
 	allStand(t, n2)
 }

@@ -44,6 +44,7 @@ type victimEars struct{}
 func (victimEars) Message(protocol.Class, []byte) {}
 func (victimEars) Gift(protocol.StoredGift)       {}
 func (victimEars) Settings([]byte, uint64)        {}
+func (victimEars) Act(protocol.StoredAct)         {}
 
 func (victimEars) Likes(total int64) { fmt.Println("likes", total, 0) }
 

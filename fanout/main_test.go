@@ -146,6 +146,7 @@ type listener struct {
 	gifts    chan protocol.StoredGift
 	likes    chan int64
 	settings chan setting
+	acts     chan protocol.StoredAct
 }
 
 type setting struct {
@@ -155,7 +156,7 @@ type setting struct {
 
 func newListener() *listener {
 	return &listener{
-		make(chan string, 1<<14), make(chan protocol.StoredGift, 1<<14), make(chan int64, 1<<10), make(chan setting, 1<<10),
+		make(chan string, 1<<14), make(chan protocol.StoredGift, 1<<14), make(chan int64, 1<<10), make(chan setting, 1<<10), make(chan protocol.StoredAct, 1<<10),
 	}
 }
 
@@ -164,6 +165,7 @@ func (l *listener) Message(c protocol.Class, event []byte) {
 }
 func (l *listener) Gift(g protocol.StoredGift)    { l.gifts <- g }
 func (l *listener) Likes(total int64)             { l.likes <- total }
+func (l *listener) Act(a protocol.StoredAct)      { l.acts <- a }
 func (l *listener) Settings(b []byte, rev uint64) { l.settings <- setting{string(b), rev} }
 
 var _ feed.Handler = (*listener)(nil)

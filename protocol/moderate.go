@@ -170,3 +170,9 @@ func (r *Request) checkSeconds(least, most int, told string) *Error {
 	}
 	return nil
 }
+
+// StoredAct is what a moderator did to a room, as its nodes keep it until it is part of the room's settings.
+type StoredAct struct {
+	Seq   uint64 // grows
+	Value []byte // as the room gave it
+}

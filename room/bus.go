@@ -56,6 +56,8 @@ type State interface {
 	Likes(total int64)
 	// Settings takes the room's stored settings with their revision, which grows.
 	Settings(value []byte, revision uint64)
+	// Act takes what [SettingsStore].PutAct stored, in order, each once.
+	Act(protocol.StoredAct)
 }
 
 // Bus carries rooms between nodes and keeps what must outlive one.
@@ -122,6 +124,7 @@ type Opening struct {
 	Likes    int64  // the room's total
 	Settings []byte // nil for none
 	Revision uint64 // of Settings, 0 for none
+	Acts     []protocol.StoredAct
 }
 
 // Archive is the part of the bus for what may be lost without harm, though not lightly.
@@ -140,6 +143,11 @@ type SettingsStore interface {
 	// PutSettings stores value when the stored revision is still the given one (0: there is none), and returns the new
 	// one; otherwise an error that is [ErrConflict].
 	PutSettings(ctx context.Context, room string, value []byte, revision uint64) (uint64, error)
+	// PutAct stores an act when the room's last one still has that number (0: there is none), and returns its own, which grows;
+	// otherwise an error that is [ErrConflict]. alone takes those before it away.
+	PutAct(ctx context.Context, room string, value []byte, last uint64, alone bool) (uint64, error)
+	// ActsAfter returns the room's acts with a number above after, in order.
+	ActsAfter(ctx context.Context, room string, after uint64) ([]protocol.StoredAct, error)
 }
 
 // HeldStore is the part of the bus that keeps messages that wait for staff. What it stores comes to [Hub.HeardHeld] of every node.

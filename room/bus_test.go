@@ -19,6 +19,7 @@ type memoryBus struct {
 	recent   map[string][][]byte
 	likes    map[string]int64
 	settings map[string]revised
+	acts     map[string][]protocol.StoredAct
 	shows    map[string]revised
 	ledger   []ledgerEntry
 	audit    []string
@@ -35,9 +36,11 @@ type memoryBus struct {
 	mute     bool // gifts are stored, their answers lost
 	late     bool // gifts would wait for too long
 	unheard  bool // what is stored is not announced
+	actless  bool // acts are refused
 	gate     chan struct{}
 	opening  chan struct{} // holds Subscribe until closed
 	ledgerID string
+	acted    uint64   // number of the last act
 	stores   int      // calls of StoreGift, and of PutHeld that stored
 	lined    []string // ids of gifts in the order of their StoreGift
 }
@@ -57,7 +60,7 @@ var errDown = errors.New("bus is down")
 func newMemoryBus() *memoryBus {
 	return &memoryBus{
 		feeds: map[string][]Feed{}, recent: map[string][][]byte{}, likes: map[string]int64{},
-		held: map[string]revised{}, settings: map[string]revised{}, shows: map[string]revised{}, ids: map[string]uint64{},
+		held: map[string]revised{}, settings: map[string]revised{}, acts: map[string][]protocol.StoredAct{}, shows: map[string]revised{}, ids: map[string]uint64{},
 	}
 }
 
@@ -153,7 +156,7 @@ func (b *memoryBus) Subscribe(_ context.Context, room string, f Feed) (Opening, 
 		return Opening{}, nil, errDown
 	}
 	b.feeds[room] = append(b.feeds[room], f)
-	o := Opening{Known: true, Likes: b.likes[room], Settings: b.settings[room].value, Revision: b.settings[room].revision}
+	o := Opening{Known: true, Likes: b.likes[room], Settings: b.settings[room].value, Revision: b.settings[room].revision, Acts: slices.Clone(b.acts[room])}
 	for _, g := range b.ledger {
 		if g.room == room {
 			o.LastGift = g.Seq
@@ -367,6 +370,36 @@ func (b *memoryBus) Settings(_ context.Context, room string) ([]byte, uint64, er
 		return nil, 0, errDown
 	}
 	return b.settings[room].value, b.settings[room].revision, nil
+}
+
+func (b *memoryBus) PutAct(_ context.Context, room string, value []byte, last uint64, alone bool) (uint64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.down:
+		return 0, errDown
+	case b.actless:
+		return 0, ErrRefused
+	case lastOf(b.acts[room]) != last:
+		return 0, fmt.Errorf("%w: act %d", ErrConflict, last)
+	}
+	b.acted++
+	a := protocol.StoredAct{Seq: b.acted, Value: value}
+	if alone {
+		b.acts[room] = nil
+	}
+	b.acts[room] = append(b.acts[room], a)
+	b.each(room, func(f Feed) { f.Act(a) })
+	return a.Seq, nil
+}
+
+func (b *memoryBus) ActsAfter(_ context.Context, room string, after uint64) ([]protocol.StoredAct, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down {
+		return nil, errDown
+	}
+	return slices.DeleteFunc(slices.Clone(b.acts[room]), func(a protocol.StoredAct) bool { return a.Seq <= after }), nil
 }
 
 func (b *memoryBus) PutSettings(_ context.Context, room string, value []byte, revision uint64) (uint64, error) {

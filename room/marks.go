@@ -210,7 +210,7 @@ func (r *Room) addMarks(user string) {
 	if ban := sanctionOf(r.policy.Load().Bans, user); ban == nil || !r.markedBy(ban) {
 		return
 	}
-	_ = r.change(context.Background(), func(s *stored, _ int64) *protocol.Error { // told to the log; the ban by name stands
+	_ = r.changeOf(context.Background(), &deed{Of: protocol.ActionBan, User: user}, func(s *stored, _ int64) *protocol.Error { // told to the log; the ban by name stands
 		if i := slices.IndexFunc(s.Bans, func(b Sanction) bool { return b.User == user }); i >= 0 {
 			r.markedBy(&s.Bans[i])
 		}

@@ -80,7 +80,11 @@ func (r *Room) amendAll(ctx context.Context, by *Speaker, req *protocol.Request,
 	if keepsAway(req.Action) && r.owing() { // what was decided first is stored first
 		return &protocol.Error{Reason: protocol.ReasonTryLater}
 	}
-	return r.change(ctx, func(s *stored, now int64) *protocol.Error {
+	about := (*deed)(nil)
+	if keepsAway(req.Action) {
+		about = &deed{Of: req.Action, User: req.User, MID: req.MID}
+	}
+	return r.changeOf(ctx, about, func(s *stored, now int64) *protocol.Error {
 		e.Was = s.touches(req.Action, req.User, req.MID, set)
 		if set != nil {
 			s.set(*set)

@@ -77,13 +77,7 @@ func (r *Room) owing() bool {
 
 // overlay puts what is owed into force over the settings that are stored.
 func (r *Room) overlay() {
-	for {
-		old := r.policy.Load()
-		next := r.withOwed(old)
-		if next == old || r.replace(old, next, difference(r.id, old, next, r.hub.cfg.Now().UnixMilli())) {
-			return
-		}
-	}
+	r.enforce(func(old *policy) *policy { return old })
 }
 
 // withOwed is a policy with what is owed; the same one where nothing is.
@@ -97,9 +91,7 @@ func (r *Room) withOwed(p *policy) *policy {
 	}
 	s := p.stored.clone()
 	r.enact(&s, acts)
-	next := newPolicy(s, p.revision)
-	next.words = p.words
-	return next
+	return p.amended(s)
 }
 
 // enact writes acts that were taken before. One that a higher rank, or a full list, now stands against is left out.

@@ -41,6 +41,7 @@ type stored struct {
 	Review *protocol.Review   `json:"review,omitempty"`
 	Filter *protocol.WordList `json:"filter,omitempty"`
 	Shield *protocol.Shield   `json:"shield,omitempty"` // nil: off
+	Acts   uint64             `json:"acts,omitempty"`   // number of the last deed that these have
 }
 
 // Settings are what is changed of a room from outside.
@@ -147,6 +148,7 @@ func (s *stored) prune(now int64) {
 type policy struct {
 	stored
 	revision uint64
+	log      deedLog
 	words    *filter.Set // of Filter
 	shielded *shielded   // nil: off
 	muted    sanctions
@@ -166,7 +168,16 @@ func parsePolicy(value []byte, revision uint64) (*policy, error) {
 			return nil, fmt.Errorf("settings of revision %d: %w", revision, err)
 		}
 	}
-	return newPolicy(s, revision), nil
+	p := newPolicy(s, revision)
+	p.log.bytes = len(value)
+	return p, nil
+}
+
+// amended is the policy with other settings of the same revision and the same words.
+func (p *policy) amended(s stored) *policy {
+	next := newPolicy(s, p.revision)
+	next.words, next.log = p.words, p.log
+	return next
 }
 
 func newPolicy(s stored, revision uint64) *policy {
@@ -250,6 +261,11 @@ const changeAttempts = 8
 
 // change stores settings that edit has worked out from those in force, however many nodes change the room at once.
 func (r *Room) change(ctx context.Context, edit func(s *stored, now int64) *protocol.Error) *protocol.Error {
+	return r.changeOf(ctx, nil, edit)
+}
+
+// changeOf is change that stores no more than what it is about, where that can stand by itself.
+func (r *Room) changeOf(ctx context.Context, about *deed, edit func(s *stored, now int64) *protocol.Error) *protocol.Error {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	later := &protocol.Error{Reason: protocol.ReasonTryLater, RetryAfter: limit.Jitter(openRetry)}
@@ -261,20 +277,16 @@ func (r *Room) change(ctx context.Context, edit func(s *stored, now int64) *prot
 		if err := edit(&s, now); err != nil {
 			return err
 		}
-		s.stampDoors(p.Closed, now)
-		value, err := json.Marshal(s)
-		if err != nil {
-			r.hub.troubled("settings do not encode", r.id, err)
-			return &protocol.Error{Reason: protocol.ReasonInternal}
+		err := r.putAct(ctx, p, &s, about, now)
+		if errors.Is(err, errAsWhole) {
+			err = r.putWhole(ctx, p, &s, now)
 		}
-		if len(value) > maxSettings {
-			return &protocol.Error{Reason: protocol.ReasonUnavailable, Detail: "the room's lists are full"}
-		}
-		revision, err := r.hub.bus.PutSettings(ctx, r.id, value, p.revision)
+		told := (*protocol.Error)(nil)
 		switch {
 		case err == nil:
-			r.adopt(value, revision)
 			return nil
+		case errors.As(err, &told):
+			return told
 		case !errors.Is(err, ErrConflict):
 			r.hub.troubled("settings are not stored", r.id, err)
 			return later
@@ -287,13 +299,37 @@ func (r *Room) change(ctx context.Context, edit func(s *stored, now int64) *prot
 	return later
 }
 
-// catchUp reads the settings that somebody else has stored.
+// putWhole stores all settings, deeds included, in place of those of a policy.
+func (r *Room) putWhole(ctx context.Context, p *policy, s *stored, now int64) error {
+	s.stampDoors(p.Closed, now)
+	s.Acts = p.log.last
+	value, err := json.Marshal(s)
+	if err != nil {
+		r.hub.troubled("settings do not encode", r.id, err)
+		return &protocol.Error{Reason: protocol.ReasonInternal}
+	}
+	if len(value) > maxSettings {
+		return &protocol.Error{Reason: protocol.ReasonUnavailable, Detail: "the room's lists are full"}
+	}
+	revision, err := r.hub.bus.PutSettings(ctx, r.id, value, p.revision)
+	if err == nil {
+		r.adopt(value, revision)
+	}
+	return err
+}
+
+// catchUp reads what somebody else has stored.
 func (r *Room) catchUp(ctx context.Context) error {
 	value, revision, err := r.hub.bus.Settings(ctx, r.id)
 	if err != nil {
 		return err
 	}
+	acts, err := r.hub.bus.ActsAfter(ctx, r.id, 0) // all: a log that was lost ends somewhere else
+	if err != nil {
+		return err
+	}
 	r.adopt(value, revision)
+	r.follow(lastOf(acts), acts...)
 	return nil
 }
 
@@ -331,14 +367,27 @@ func (r *Room) adopt(value []byte, revision uint64) {
 	if next.words, fault = next.compiled(r.policy.Load()); fault != nil {
 		r.hub.troubled("the room's list of words can't be read, it has none", r.id, fault)
 	}
+	r.enforce(func(old *policy) *policy {
+		if next.revision <= old.revision {
+			return nil
+		}
+		return next.after(old)
+	})
+}
+
+// enforce replaces the policy with what build makes of it, nil for nothing, and what is owed.
+func (r *Room) enforce(build func(old *policy) *policy) {
 	for {
 		old := r.policy.Load()
-		if next.revision <= old.revision {
+		next := build(old)
+		if next == nil {
 			return
 		}
-		next := r.withOwed(next)
-		c := difference(r.id, old, next, r.hub.cfg.Now().UnixMilli())
-		if r.replace(old, next, c) {
+		next = r.withOwed(next)
+		if next == old {
+			return
+		}
+		if r.replace(old, next, difference(r.id, old, next, r.hub.cfg.Now().UnixMilli())) {
 			r.pardon(old, next)
 			return
 		}

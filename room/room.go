@@ -46,6 +46,7 @@ type Room struct {
 	showStored atomic.Int64 // when, an instant of the gate's
 	departed   departed
 	owed       owed
+	gathering  atomic.Bool // a goroutine brings deeds into the settings
 	stats      stats
 	visits     visits
 
@@ -101,6 +102,7 @@ func (r *Room) open(ctx context.Context, create func() *protocol.Error) *protoco
 	if o.Revision > 0 {
 		r.adopt(o.Settings, o.Revision)
 	}
+	r.follow(lastOf(o.Acts), o.Acts...)
 	r.openShow(ctx)
 	r.countElsewhere(r.hub.elsewhere(r.id))
 	r.mu.Lock()
@@ -152,6 +154,9 @@ func (f *feed) Likes(total int64) { f.audience.Likes(total) }
 
 // Settings implements [State].
 func (f *feed) Settings(value []byte, revision uint64) { (*Room)(f).adopt(value, revision) }
+
+// Act implements [State].
+func (f *feed) Act(a protocol.StoredAct) { (*Room)(f).follow(a.Seq, a) }
 
 // quiet reports whether a room without members may be forgotten. Caller holds Hub.mu.
 func (r *Room) quiet(now limit.Instant) bool {

@@ -50,7 +50,7 @@ func TestEachActIsUndone(t *testing.T) {
 		is := func() string {
 			s := host.room.policy.Load().stored.clone()
 			s.Deleted = slices.DeleteFunc(s.Deleted, func(d deletion) bool { return d.Back })
-			s.Opened, s.Shut = 0, 0 // times are not undone
+			s.Opened, s.Shut, s.Acts = 0, 0, 0 // times are not undone
 			for i := range s.Deleted {
 				s.Deleted[i].At = 0
 			}

@@ -40,7 +40,9 @@ type Store interface {
 // Reader reads it. No call takes longer than the store's time-out.
 type Reader interface {
 	// Open returns what is stored of a room that is here.
-	Open(ctx context.Context, room string) (link.Seen, link.Record, error)
+	Open(ctx context.Context, room string) (link.Stored, error)
+	// ActsAfter returns the room's acts behind one, in order, as far as they are not part of its settings.
+	ActsAfter(ctx context.Context, room string, after uint64) ([]protocol.StoredAct, error)
 	// GiftsAfter returns the gifts behind one of the room's, in order.
 	GiftsAfter(ctx context.Context, room string, after uint64, limit int) ([]protocol.StoredGift, error)
 	// SettingsRecord returns the settings, zero for none.
@@ -116,18 +118,16 @@ func (f *Feeds) Seen(room string) link.Seen {
 
 // Heard takes how far somebody is with a room.
 func (f *Feeds) Heard(room string, v link.Seen) {
-	if s := f.of(room); s != nil && v.Beyond(s.seen()) {
-		f.Say(room, v)
-	}
+	f.Behind(room, v)
 }
 
-// Behind reports whether a room that is here has not been told its settings of that revision, and tells it.
-func (f *Feeds) Behind(room string, revision uint64) bool {
+// Behind reports whether a room that is here has not been told all that somebody has seen, and tells it.
+func (f *Feeds) Behind(room string, v link.Seen) bool {
 	s := f.of(room)
-	if s == nil || s.closed.Load() || s.revision.Load() >= revision {
+	if s == nil || s.closed.Load() || !v.Beyond(s.seen()) {
 		return false
 	}
-	f.Say(room, link.Seen{Revision: revision})
+	f.Say(room, v)
 	return true
 }
 

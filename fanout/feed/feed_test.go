@@ -81,6 +81,7 @@ type shelf struct {
 	mu       sync.Mutex
 	gifts    []protocol.StoredGift
 	settings link.Record
+	acts     []protocol.StoredAct
 	likes    int64
 	away     bool
 	here     map[string]bool
@@ -106,17 +107,20 @@ func (s *shelf) set(payload string) (revision uint64) {
 	return s.settings.Seq
 }
 
-func (s *shelf) Open(context.Context, string) (v link.Seen, r link.Record, err error) {
+func (s *shelf) Open(context.Context, string) (v link.Stored, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.away {
-		return v, r, errAway
+		return v, errAway
 	}
 	if n := len(s.gifts); n > 0 {
 		v.Gift = s.gifts[n-1].Seq
 	}
-	v.Revision, v.Likes = s.settings.Seq, s.likes
-	return v, s.settings, nil
+	v.Revision, v.Likes, v.Settings, v.Acts = s.settings.Seq, s.likes, s.settings, slices.Clone(s.acts)
+	if n := len(s.acts); n > 0 {
+		v.Act = s.acts[n-1].Seq
+	}
+	return v, nil
 }
 
 func (s *shelf) GiftsAfter(_ context.Context, _ string, after uint64, limit int) (out []protocol.StoredGift, err error) {
@@ -133,6 +137,15 @@ func (s *shelf) GiftsAfter(_ context.Context, _ string, after uint64, limit int)
 	return out, nil
 }
 
+func (s *shelf) ActsAfter(_ context.Context, _ string, after uint64) (out []protocol.StoredAct, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away {
+		return nil, errAway
+	}
+	return slices.DeleteFunc(slices.Clone(s.acts), func(a protocol.StoredAct) bool { return a.Seq <= after }), nil
+}
+
 func (s *shelf) SettingsRecord(context.Context, string) (link.Record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,11 +155,11 @@ func (s *shelf) SettingsRecord(context.Context, string) (link.Record, error) {
 func (s *shelf) Compare(ctx context.Context, shown map[string]int64) (map[string]link.Seen, error) {
 	out := map[string]link.Seen{}
 	for room := range shown {
-		v, _, err := s.Open(ctx, room)
+		v, err := s.Open(ctx, room)
 		if err != nil {
 			return nil, err
 		}
-		out[room] = v
+		out[room] = v.Seen
 	}
 	return out, nil
 }
@@ -172,6 +185,7 @@ func (n *notes) note(format string, args ...any) {
 func (n *notes) Message(c protocol.Class, b []byte) { n.note("%s %s", c, b) }
 func (n *notes) Gift(g protocol.StoredGift)         { n.note("gift %s %d after %d", g.Event, g.Seq, g.Prev) }
 func (n *notes) Likes(total int64)                  { n.note("likes %d", total) }
+func (n *notes) Act(a protocol.StoredAct)           { n.note("act %d %s", a.Seq, a.Value) }
 func (n *notes) Settings(b []byte, revision uint64) { n.note("settings %s %d", b, revision) }
 
 // take returns what was said since the last call.
@@ -223,11 +237,11 @@ func TestAnotherBus(t *testing.T) {
 		expect("all of a room", "[danmaku a gift rose 3 after 0 danmaku b likes 7]")
 
 		revision := store.set("title")
-		if !nodes[0].Behind("demo", revision) {
+		if !nodes[0].Behind("demo", link.Seen{Revision: revision}) {
 			t.Error("nobody is behind")
 		}
 		expect("settings", "[settings title 1]")
-		if nodes[0].Behind("demo", revision) || nodes[0].Behind("other", revision) {
+		if nodes[0].Behind("demo", link.Seen{Revision: revision}) || nodes[0].Behind("other", link.Seen{Revision: revision}) {
 			t.Error("somebody is behind")
 		}
 
@@ -252,6 +266,65 @@ func TestAnotherBus(t *testing.T) {
 		if v := nodes[0].Seen("demo"); v != (link.Seen{Gift: 15, Revision: 1, Likes: 7}) || nodes[0].Seen("other") != (link.Seen{}) {
 			t.Errorf("seen %+v", v)
 		}
+	})
+}
+
+// Acts come in their order, each once; what was lost is found by the next one, by its number, or by who has seen more.
+func TestActsThatWereLostAreRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus, store, heard := &hub{}, &shelf{here: map[string]bool{}, acts: []protocol.StoredAct{{Seq: 3, Value: []byte("old")}}}, &notes{}
+		f := New(bus, store, time.Second, NewMetrics(nil), slog.New(slog.DiscardHandler))
+		s, err := f.Subscribe(t.Context(), "demo", heard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		if o := s.Opening(); len(o.Acts) != 1 || string(o.Acts[0].Value) != "old" {
+			t.Errorf("opening %+v", o)
+		}
+		echo := func(seq, prev uint64, what string) {
+			h := nats.Header{}
+			h.Set(jetstream.SequenceHeader, fmt.Sprint(seq))
+			h.Set(jetstream.LastSequenceHeader, fmt.Sprint(prev))
+			bus.say("demo", said{link.KindAct, []byte(what), h})
+		}
+		keep := func(seq uint64, what string) {
+			store.mu.Lock()
+			defer store.mu.Unlock()
+			store.acts = append(store.acts, protocol.StoredAct{Seq: seq, Value: []byte(what)})
+		}
+		expect := func(what, want string) {
+			t.Helper()
+			if got := heard.take(); got != want {
+				t.Errorf("%s: told %s, want %s", what, got, want)
+			}
+		}
+		echo(3, 0, "old")
+		keep(5, "a")
+		echo(5, 3, "a")
+		echo(5, 3, "a")
+		expect("each once", "[act 5 a]")
+		keep(6, "lost")
+		keep(8, "next")
+		echo(8, 6, "next")
+		expect("a hole", "[act 6 lost act 8 next]")
+		echo(12, 11, "{}") // alone: what was before it is part of the settings
+		expect("those that are gone", "[act 12 {}]")
+		keep(13, "silent")
+		if !f.Behind("demo", link.Seen{Act: 13}) {
+			t.Error("nobody is behind")
+		}
+		expect("somebody has seen more", "[act 13 silent]")
+		store.away = true
+		echo(15, 14, "later")
+		expect("the store is away", "[]")
+		store.away = false
+		keep(14, "before")
+		keep(15, "later")
+		if err := f.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		expect("it is back", "[act 14 before act 15 later]")
 	})
 }
 

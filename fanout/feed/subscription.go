@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"liveroom/fanout/link"
 	"liveroom/protocol"
@@ -22,6 +23,8 @@ type Handler interface {
 	Likes(total int64)
 	// Settings takes the settings and their revision, which grows.
 	Settings(payload []byte, revision uint64)
+	// Act takes the room's acts in order of Seq, each once. One that is missing is part of the settings.
+	Act(protocol.StoredAct)
 }
 
 // Opening is what the store knew of a room at the start of its subscription; later values come to the handler.
@@ -36,6 +39,8 @@ type Opening struct {
 	Settings []byte
 	// Revision of Settings, 0 for none.
 	Revision uint64
+	// Acts are those that the store has, in order.
+	Acts []protocol.StoredAct
 }
 
 // Subscription is a node's ear for one room.
@@ -53,6 +58,7 @@ type Subscription struct {
 	lastGift atomic.Uint64 // sequence
 	revision atomic.Uint64 // of the settings
 	total    atomic.Int64  // likes
+	act      atomic.Uint64 // number of the last act
 
 	closed atomic.Bool
 
@@ -90,14 +96,15 @@ func (s *Subscription) open(ctx context.Context) error {
 	if err := s.feeds.bus.Flush(ctx); err != nil {
 		return err
 	}
-	v, settings, err := s.feeds.store.Open(ctx, s.room)
+	v, err := s.feeds.store.Open(ctx, s.room)
 	if err != nil {
 		return err
 	}
-	s.opening = Opening{Known: true, LastGift: v.Gift, Likes: v.Likes, Settings: settings.Data, Revision: v.Revision}
+	s.opening = Opening{Known: true, LastGift: v.Gift, Likes: v.Likes, Settings: v.Settings.Data, Revision: v.Revision, Acts: v.Acts}
 	s.lastGift.Store(v.Gift)
 	s.total.Store(v.Likes)
 	s.revision.Store(v.Revision)
+	s.act.Store(v.Act)
 	s.known.Store(true)
 	return nil
 }
@@ -135,6 +142,10 @@ func (s *Subscription) receive(kind link.Kind, payload []byte, header nats.Heade
 		if r, err := link.StoredRecord(payload, header); err == nil {
 			s.advanceSettings(r)
 		}
+	case link.KindAct:
+		if r, err := link.StoredRecord(payload, header); err == nil {
+			s.receiveAct(r, header)
+		}
 	case link.KindSeen:
 		s.receiveSeen(payload)
 	default:
@@ -164,9 +175,41 @@ func (s *Subscription) advanceSettings(r link.Record) {
 	s.h.Settings(r.Data, r.Seq)
 }
 
+// receiveAct takes a re-published act, after those before it: what is missing is read, and what the store has no more is part of settings that
+// come, or have.
+func (s *Subscription) receiveAct(r link.Record, header nats.Header) {
+	prev, _ := strconv.ParseUint(header.Get(jetstream.LastSequenceHeader), 10, 64) // none: 0
+	if prev <= s.act.Load() || s.readActs() {
+		s.advanceAct(protocol.StoredAct{Seq: r.Seq, Value: r.Data})
+	}
+}
+
+// readActs delivers what the store has behind the last act; false: it does not answer, and is asked again.
+func (s *Subscription) readActs() bool {
+	acts, err := s.feeds.store.ActsAfter(context.Background(), s.room, s.act.Load()) // bounded by the store
+	if err != nil {
+		s.feeds.log.Warn("acts of moderators are missing and cannot be read yet", "room", s.room, "err", err)
+		s.feeds.Soon.Soon()
+		return false
+	}
+	for _, a := range acts {
+		s.advanceAct(a)
+	}
+	return true
+}
+
+func (s *Subscription) advanceAct(a protocol.StoredAct) {
+	if a.Seq <= s.act.Load() || s.closed.Load() {
+		return
+	}
+	s.act.Store(a.Seq)
+	s.feeds.metrics.settings.Inc()
+	s.h.Act(a)
+}
+
 // seen returns how far this subscription is.
 func (s *Subscription) seen() link.Seen {
-	return link.Seen{Gift: s.lastGift.Load(), Revision: s.revision.Load(), Likes: s.total.Load()}
+	return link.Seen{Gift: s.lastGift.Load(), Revision: s.revision.Load(), Likes: s.total.Load(), Act: s.act.Load()}
 }
 
 func (s *Subscription) receiveSeen(b []byte) {
@@ -184,6 +227,9 @@ func (s *Subscription) receiveSeen(b []byte) {
 		} else {
 			s.advanceSettings(r)
 		}
+	}
+	if v.Act > s.act.Load() {
+		s.readActs()
 	}
 	switch {
 	case v.Gift <= s.lastGift.Load():

@@ -64,6 +64,7 @@ const (
 	RoadSettings
 	RoadRevoke
 	RoadAudit
+	RoadAct
 	RoadShow
 	RoadSaid
 	RoadConsumer
@@ -109,6 +110,7 @@ func newRoads(l *Link) *roads {
 		RoadSettings:  stored(BucketPrefix(SettingsBucket)),
 		RoadRevoke:    stored(BucketPrefix(RevokedBucket)),
 		RoadAudit:     stored(AuditPrefix),
+		RoadAct:       stored(ActPrefix),
 		RoadShow:      stored(ShowPrefix),
 		RoadSaid:      stored(SaidPrefix),
 		RoadConsumer:  stored(ConsumerPrefix),
@@ -126,7 +128,7 @@ func newRoads(l *Link) *roads {
 	for _, call := range []string{"STREAM.INFO", "STREAM.CREATE", "STREAM.UPDATE", "STREAM.MSG.GET", "STREAM.MSG.DELETE", "DIRECT.GET"} {
 		a.all = append(a.all, &road{op: opPublish, class: "$JS.API." + call + ".>", try: "$JS.API." + call + "." + GiftStream, proof: byAPI})
 	}
-	heard := []Kind{KindGift, KindSettings, KindLikes, KindSeen, KindHeld}
+	heard := []Kind{KindGift, KindSettings, KindLikes, KindSeen, KindHeld, KindAct}
 	for c := range protocol.NumClasses {
 		if c.Kind().Live {
 			a.live[c] = live(c.String())

@@ -8,7 +8,7 @@ import (
 
 func TestSeenRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := Seen{rapid.Uint64().Draw(t, "gift"), rapid.Uint64().Draw(t, "revision"), rapid.Int64().Draw(t, "likes")}
+		want := Seen{rapid.Uint64().Draw(t, "gift"), rapid.Uint64().Draw(t, "revision"), rapid.Int64().Draw(t, "likes"), rapid.Uint64().Draw(t, "act")}
 		if got, ok := ParseSeen(want.Append(nil)); !ok || got != want {
 			t.Fatalf("%+v became %+v", want, got)
 		}

@@ -11,13 +11,14 @@ import (
 // Kind is what is said in a room: the last token of its subjects.
 type Kind = string
 
-// The kinds, besides the names of live classes. A gift, settings and what is held are re-published by their streams.
+// The kinds, besides the names of live classes. A gift, settings, an act and what is held are re-published by their streams.
 const (
 	KindGift     Kind = "gift"
 	KindSettings Kind = "settings"
 	KindLikes    Kind = "likes"
 	KindSeen     Kind = "seen"
 	KindHeld     Kind = "held"
+	KindAct      Kind = "act"
 )
 
 // Subjects, and their beginnings.
@@ -27,6 +28,7 @@ const (
 	IntentPrefix         = "lr.intent."
 	LikesPrefix          = "lr.likes."
 	AuditPrefix          = "lr.audit."
+	ActPrefix            = "lr.act."
 	LetterPrefix         = "lr.letter."
 	ConsumerPrefix       = "lr.consumer."
 	SaidPrefix           = "lr.said."
@@ -61,6 +63,7 @@ const (
 	CatalogueStream = "liveroom_catalogue"
 	FilterStream    = "liveroom_filter"
 	AuditStream     = "liveroom_audit"
+	ActStream       = "liveroom_acts"
 	LettersStream   = "liveroom_letters"
 	ConsumersStream = "liveroom_consumers"
 	EventsStream    = "liveroom_events"
@@ -109,20 +112,28 @@ type Seen struct {
 	Gift     uint64 // sequence of the last gift
 	Revision uint64 // of the settings
 	Likes    int64  // the total
+	Act      uint64 // number of the last act
 }
 
 // Append encodes it.
 func (v Seen) Append(dst []byte) []byte {
-	return fmt.Appendf(dst, "%d %d %d", v.Gift, v.Revision, v.Likes)
+	return fmt.Appendf(dst, "%d %d %d %d", v.Gift, v.Revision, v.Likes, v.Act)
 }
 
-// ParseSeen decodes it.
+// ParseSeen decodes it. A version that knew no acts said three numbers, and reads no more of them.
 func ParseSeen(b []byte) (v Seen, ok bool) {
-	n, err := fmt.Sscanf(string(b), "%d %d %d", &v.Gift, &v.Revision, &v.Likes)
-	return v, err == nil && n == 3
+	n, _ := fmt.Sscanf(string(b), "%d %d %d %d", &v.Gift, &v.Revision, &v.Likes, &v.Act)
+	return v, n >= 3
 }
 
 // Beyond reports whether v has something that other has not.
 func (v Seen) Beyond(other Seen) bool {
-	return v.Gift > other.Gift || v.Revision > other.Revision || v.Likes > other.Likes
+	return v.Gift > other.Gift || v.Revision > other.Revision || v.Likes > other.Likes || v.Act > other.Act
+}
+
+// Stored is what a store has of a room.
+type Stored struct {
+	Seen
+	Settings Record
+	Acts     []protocol.StoredAct // in order
 }

@@ -36,7 +36,7 @@
 //
 // Files: stored.go, the parts and the way of a write; streams.go, all streams and how long they keep what; here.go, what this node goes
 // by of its rooms, and what is stored of them. Then each kind: giftledger.go, groupcommit.go (who waits), batch.go (how a group is stored), ledgercheck.go and payments.go (what is being paid for), liketotals.go, likebook.go and
-// likeheal.go, roomsettings.go, held.go (what waits for staff), erasures.go (what is to be forgotten), editions.go (limits, the catalogue of gifts), revocations.go, agreed.go, archive.go (recent danmaku, audit), shows.go (who has been there), journal.go (all of it, for who reads on), readers.go (where those are), letters.go (what a webhook was not taken of), backup.go (all of it, to make another store of). Then what goes wrong:
+// likeheal.go, roomsettings.go and acts.go (what moderators did since), held.go (what waits for staff), erasures.go (what is to be forgotten), editions.go (limits, the catalogue of gifts), revocations.go, agreed.go, archive.go (recent danmaku, audit), shows.go (who has been there), journal.go (all of it, for who reads on), readers.go (where those are), letters.go (what a webhook was not taken of), backup.go (all of it, to make another store of). Then what goes wrong:
 // restore.go, a store that is lost; marks.go, what is known apart from it; storefault.go and volume_*.go, a disk that is full;
 // synctrial.go, servers that do not sync.
 package store

@@ -41,7 +41,7 @@ func (h *high) next(gap uint64) uint64 {
 
 // here is what this node goes by of its rooms, for a store that comes back without it. Safe for concurrent use.
 type here struct {
-	gift, settings, rules, catalogue, filter high
+	gift, settings, acts, rules, catalogue, filter high
 
 	mu    lock.Mutex[lock.Leaf]
 	rooms map[string]*hereRoom // that have members here
@@ -210,19 +210,28 @@ func (s *Store) Shown(room string, likes int64) { s.here.shown(room, likes) }
 func (s *Store) MetGift(seq uint64) { s.here.gift.meet(seq) }
 
 // Open returns what is stored of a room that is here.
-func (s *Store) Open(ctx context.Context, room string) (v link.Seen, settings link.Record, err error) {
-	var errs [3]error
+func (s *Store) Open(ctx context.Context, room string) (v link.Stored, err error) {
+	var errs [4]error
 	var reads sync.WaitGroup
 	reads.Go(func() { v.Gift, errs[0] = s.Gifts.LastGift(ctx, room) })
 	reads.Go(func() { v.Likes, errs[1] = s.Likes.Likes(ctx, room) })
-	reads.Go(func() { settings, errs[2] = s.Settings.SettingsRecord(ctx, room) })
+	reads.Go(func() { v.Settings, errs[2] = s.Settings.SettingsRecord(ctx, room) })
+	reads.Go(func() { v.Acts, errs[3] = s.Settings.ActsAfter(ctx, room, 0) })
 	reads.Wait()
 	if err := errors.Join(errs[:]...); err != nil {
-		return v, settings, err
+		return v, err
 	}
 	s.here.gift.meet(v.Gift)
-	v.Revision, v.Likes = settings.Seq, s.here.open(room, v.Likes, settings)
-	return v, settings, nil
+	v.Revision, v.Likes = v.Settings.Seq, s.here.open(room, v.Likes, v.Settings)
+	if n := len(v.Acts); n > 0 {
+		v.Act = v.Acts[n-1].Seq
+	}
+	return v, nil
+}
+
+// ActsAfter returns a room's acts behind one.
+func (s *Store) ActsAfter(ctx context.Context, room string, after uint64) ([]protocol.StoredAct, error) {
+	return s.Settings.ActsAfter(ctx, room, after)
 }
 
 // GiftsAfter returns the gifts behind one of the room's, in order.
@@ -260,6 +269,9 @@ func (s *Store) Compare(ctx context.Context, shown map[string]int64) (map[string
 		},
 		func() error {
 			return each(link.LikesStream, likesSubject, func(v *link.Seen, r link.Record) { v.Likes, _ = parseTotal(r.Data) })
+		},
+		func() error {
+			return each(link.ActStream, actSubject, func(v *link.Seen, r link.Record) { v.Act = r.Seq })
 		},
 		func() error {
 			info, err := s.link.StreamInfo(ctx, settingsStream)

@@ -51,11 +51,11 @@ func newTold() *told {
 	return &told{make(chan int64, 1<<10), func(string, uint64) bool { return false }}
 }
 
-func (r *told) SayLikes(_ string, total int64)      { r.likes <- total }
-func (r *told) Behind(room string, rev uint64) bool { return r.behind(room, rev) }
-func (*told) Say(string, link.Seen)                 {}
-func (*told) SayGift(string, uint64, bool)          {}
-func (*told) SweepSoon()                            {}
+func (r *told) SayLikes(_ string, total int64)       { r.likes <- total }
+func (r *told) Behind(room string, v link.Seen) bool { return r.behind(room, v.Revision) }
+func (*told) Say(string, link.Seen)                  {}
+func (*told) SayGift(string, uint64, bool)           {}
+func (*told) SweepSoon()                             {}
 
 // open opens what a node keeps, and closes it at the end of the test. stop closes it before.
 func open(t testing.TB, l *link.Link, dir, id string) (s *Store, rooms *told, stop func()) {

@@ -59,20 +59,29 @@ func (s *RoomSettings) write(ctx context.Context, room string, r link.Record, re
 	return ack.Sequence, nil
 }
 
+var settingsSubjects = link.BucketPrefix(link.SettingsBucket) + "*"
+
 var errBehind = errors.New("fanout: rooms have not caught up yet")
 
 // follow finds what the rooms of this node were not told: their subscriptions hear of changes at once, or did not.
 func (s *RoomSettings) follow(ctx context.Context) error {
-	behind := map[string]uint64{}
-	r := &link.Reader{Link: s.link, Stream: settingsStream, Subject: link.BucketPrefix(link.SettingsBucket) + "*", Take: func(m link.Record) {
-		behind[link.RoomOf(link.LastToken(m.Subject))] = m.Seq
-	}}
+	behind := map[string]link.Seen{}
+	reader := func(stream, subjects string, take func(v *link.Seen, seq uint64)) *link.Reader {
+		return &link.Reader{Link: s.link, Stream: stream, Subject: subjects, Take: func(m link.Record) {
+			room := link.RoomOf(link.LastToken(m.Subject))
+			v := behind[room]
+			take(&v, m.Seq)
+			behind[room] = v
+		}}
+	}
+	settings := reader(settingsStream, settingsSubjects, func(v *link.Seen, seq uint64) { v.Revision = seq })
+	acts := reader(link.ActStream, link.ActPrefix+"*", func(v *link.Seen, seq uint64) { v.Act = seq })
 	s.follower = s.link.Follow(link.FollowSettings, func(ctx context.Context) error {
-		if err := r.Read(ctx); err != nil {
+		if err := errors.Join(settings.Read(ctx), acts.Read(ctx)); err != nil {
 			return err
 		}
-		for room, revision := range behind {
-			if s.here.isOutdated(room) || !s.rooms.Behind(room, revision) {
+		for room, v := range behind {
+			if s.here.isOutdated(room) || !s.rooms.Behind(room, v) {
 				delete(behind, room)
 			}
 		}
@@ -81,7 +90,7 @@ func (s *RoomSettings) follow(ctx context.Context) error {
 		}
 		return nil
 	})
-	if err := r.Begin(ctx); err != nil {
+	if err := errors.Join(settings.Begin(ctx), acts.Begin(ctx)); err != nil {
 		return fmt.Errorf("follow settings: %w", err)
 	}
 	return nil

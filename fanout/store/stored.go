@@ -56,8 +56,8 @@ type Rooms interface {
 	SayLikes(room string, total int64)
 	// SayGift tells that the room's gifts up to one are stored; again: its stream does not tell it, or told it too soon.
 	SayGift(room string, seq uint64, again bool)
-	// Behind reports whether a room of this node has not been told its settings of that revision, and tells it.
-	Behind(room string, revision uint64) bool
+	// Behind reports whether a room of this node has not been told all that somebody has seen, and tells it.
+	Behind(room string, v link.Seen) bool
 	// SweepSoon asks for a comparing of all rooms with the store, soon.
 	SweepSoon()
 }
@@ -336,6 +336,7 @@ func Open(ctx context.Context, l *link.Link, cfg Config) (s *Store, err error) {
 	// A store that is gone begins beyond what was given out.
 	c.here.gift.meet(c.marks.last(link.GiftStream))
 	c.here.settings.meet(c.marks.last(settingsStream))
+	c.here.acts.meet(c.marks.last(link.ActStream))
 	c.here.rules.meet(c.marks.last(link.RulesStream))
 	c.here.catalogue.meet(c.marks.last(link.CatalogueStream))
 	c.here.filter.meet(c.marks.last(link.FilterStream))

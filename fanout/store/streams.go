@@ -32,6 +32,7 @@ const (
 	clusterBytes  = 1 << 20
 	auditBytes    = 256 << 20
 	revokedBytes  = 64 << 20
+	actBytes      = 64 << 20
 	heldBytes     = 128 << 20 // twice what rooms hold at most, so that what is decided finds a place
 )
 
@@ -56,7 +57,7 @@ const (
 
 // DiskMost is what the streams on disk may hold, with a ledger and with danmaku of these bytes.
 func DiskMost(giftBytes, danmakuBytes int64) int64 {
-	return giftBytes + danmakuBytes + likesBytes + likeLogBytes + settingsBytes + nodesBytes + clusterBytes + 2*editionsBytes + filterBytes + auditBytes + showsBytes + revokedBytes + intentBytes + readerBytes + heldBytes + erasuresBytes + letterBytes
+	return giftBytes + danmakuBytes + likesBytes + likeLogBytes + settingsBytes + nodesBytes + clusterBytes + 2*editionsBytes + filterBytes + auditBytes + showsBytes + revokedBytes + intentBytes + readerBytes + heldBytes + actBytes + erasuresBytes + letterBytes
 }
 
 // MemoryMost is of those in memory.
@@ -87,7 +88,7 @@ func (s *Store) streamConfigs() []jetstream.StreamConfig {
 		events.Subjects = append(events.Subjects, danmaku)
 	}
 	settings := bucket(link.SettingsBucket, settingsAge, settingsBytes)
-	settings.RePublish = &jetstream.RePublish{Source: link.BucketPrefix(link.SettingsBucket) + "*", Destination: link.AnyRoomSubject("{{wildcard(1)}}", link.KindSettings)}
+	settings.RePublish = &jetstream.RePublish{Source: settingsSubjects, Destination: link.AnyRoomSubject("{{wildcard(1)}}", link.KindSettings)}
 	settings.FirstSeq = s.here.settings.next(settingsGap)
 	nodes := bucket(link.NodesBucket, nodesAge, nodesBytes)
 	revoked := bucket(link.RevokedBucket, RevokedFor, revokedBytes)
@@ -110,7 +111,7 @@ func (s *Store) streamConfigs() []jetstream.StreamConfig {
 			AllowMsgCounter: true, MaxMsgsPerSubject: 1, MaxBytes: likesBytes, MaxAge: likesAge, Duplicates: likeWindow,
 			AllowDirect: true, PersistMode: behind,
 		},
-		intents(s.link.Embedded()), shows(), readers(nodes.FirstSeq), withheld(), erasures(s.cfg), letters(), settings, nodes, bucket(link.ClusterBucket, 0, clusterBytes), revoked,
+		intents(s.link.Embedded()), shows(), readers(nodes.FirstSeq), withheld(), erasures(s.cfg), letters(), settings, s.acts(), nodes, bucket(link.ClusterBucket, 0, clusterBytes), revoked,
 		{
 			Name: link.AuditStream, Subjects: []string{link.AuditPrefix + "*"}, Storage: jetstream.FileStorage,
 			MaxMsgsPerSubject: auditPerRoom, MaxBytes: auditBytes, MaxAge: auditAge, AllowDirect: true, DenyDelete: true,

@@ -108,6 +108,14 @@ func (b *loopback) PutSettings(_ context.Context, id string, value []byte, _ uin
 	return b.revision, nil
 }
 
+// PutAct has acts stored with all settings.
+func (b *loopback) PutAct(context.Context, string, []byte, uint64, bool) (uint64, error) {
+	return 0, room.ErrRefused
+}
+func (b *loopback) ActsAfter(context.Context, string, uint64) ([]protocol.StoredAct, error) {
+	return nil, nil
+}
+
 func (b *loopback) PutHeld(_ context.Context, id, mid string, value []byte, last uint64, _ bool) (uint64, error) {
 	b.held = append(b.held, HeldRecord{Seq: uint64(len(b.held) + 1), Value: value})
 	return uint64(len(b.held)), nil

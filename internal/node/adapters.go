@@ -71,6 +71,12 @@ func (b bus) PutSettings(ctx context.Context, id string, value []byte, revision 
 	return next, busError(err)
 }
 
+// PutAct implements [room.SettingsStore].
+func (b bus) PutAct(ctx context.Context, id string, value []byte, last uint64, alone bool) (uint64, error) {
+	seq, err := b.RoomSettings.PutAct(ctx, id, value, last, alone)
+	return seq, busError(err)
+}
+
 // Note implements [room.Noter].
 func (b bus) Note(id string, event []byte) error { return busError(b.Journal.Note(id, event)) }
 

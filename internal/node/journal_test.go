@@ -20,6 +20,7 @@ func (nobody) Message(protocol.Class, []byte) {}
 func (nobody) Gift(protocol.StoredGift)       {}
 func (nobody) Likes(int64)                    {}
 func (nobody) Settings([]byte, uint64)        {}
+func (nobody) Act(protocol.StoredAct)         {}
 
 // times is how often something is in the journal.
 func times(key string) int { return max(1, map[string]int{"danmaku demo": 3, "room demo": 2}[key]) }
