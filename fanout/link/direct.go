@@ -36,6 +36,7 @@ type Record struct {
 	Origin  uint64 // the sequence that it had before its stream was lost; 0: it is no restored one
 	Node    string // of a set of limits: where somebody decided it; "" when a node that did not say so wrote it
 	Paid    protocol.Payment
+	Nth     uint64 // of its subject's, where these are counted; else 0
 
 	// Of a copy that another stream re-published: its sequence there, and that of the one before on its subject. Else 0.
 	Number, Before uint64
@@ -66,6 +67,9 @@ const (
 	originHeader = "Lr-Origin"
 	nodeHeader   = "Lr-Node"
 )
+
+// NthHeader carries [Record.Nth].
+const NthHeader = "Lr-Nth"
 
 func originOf(h nats.Header) uint64 {
 	n, _ := strconv.ParseUint(h.Get(originHeader), 10, 64) // absent: 0
@@ -205,6 +209,7 @@ func StoredRecord(data []byte, h nats.Header) (Record, error) {
 	// A message without a readable time is still the message.
 	t, _ := time.Parse(time.RFC3339Nano, newest(h, jetstream.TimeStampHeaer))
 	r := Record{Subject: newest(h, jetstream.SubjectHeader), Seq: seq, Time: t, Data: data, Origin: originOf(h), Node: h.Get(nodeHeader), Paid: paymentOf(h)}
+	r.Nth, _ = strconv.ParseUint(h.Get(NthHeader), 10, 64) // absent: 0
 	if len(h.Values(jetstream.SequenceHeader)) > 1 {
 		r.copied(h)
 	}

@@ -3,9 +3,13 @@ package store
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"liveroom/fanout/link"
 	"liveroom/protocol"
@@ -21,19 +25,68 @@ type AuditRecord struct {
 	Entry []byte    // as [AuditLog.Audit] was given it
 }
 
-// Audit keeps a record of what somebody did in a room, for 90 days and the newest 1,000 of each room. ErrUnknown when
-// the store did not answer in time, ErrRefused when nothing was stored. It returns the record's number, 1 or more.
+// AuditPage is a part of a room's records.
+type AuditPage struct {
+	Records []AuditRecord // the newest first
+	Dropped uint64        // older ones that were kept once and are no more, for age or number
+	Since   time.Time     // of the oldest that is kept, where some were dropped
+}
+
+// auditAttempts is how often a record is counted anew, if others were faster.
+const auditAttempts = 16
+
+// Audit keeps a record of what somebody did in a room, for 90 days and the newest 1,000 of each room: those that make place are counted, and told
+// to the log once. ErrUnknown when the store did not answer in time, ErrRefused when nothing was stored. It returns the record's number, 1 or more.
 func (a *AuditLog) Audit(ctx context.Context, room string, entry []byte) (uint64, error) {
-	if err := a.mayStore(link.RoadAudit); err != nil {
-		return 0, err
+	subject := link.AuditPrefix + protocol.Token(room)
+	var err error
+	for range auditAttempts {
+		if err = a.mayStore(link.RoadAudit); err != nil {
+			return 0, err
+		}
+		var last, oldest link.Record
+		if last, oldest, err = a.ends(ctx, subject); err != nil {
+			break
+		}
+		m := &nats.Msg{Subject: subject, Data: entry, Header: nats.Header{link.NthHeader: {fmt.Sprint(last.Nth + 1)}}}
+		var ack *jetstream.PubAck
+		if ack, err = a.put(ctx, link.RoadAudit, m, jetstream.WithExpectLastSequencePerSubject(last.Seq)); err == nil {
+			if last.Nth >= auditPerRoom && last.Nth-oldest.Nth+1 >= auditPerRoom {
+				a.metrics.auditDropped.Inc()
+				if oldest.Nth == 1 {
+					a.log.Warn("the audit of a room has its most entries; its oldest go from now on", "room", room, "entries", auditPerRoom)
+				}
+			}
+			return ack.Sequence, nil
+		}
+		if !errors.Is(err, ErrConflict) {
+			break
+		}
 	}
-	ctx, cancel := a.link.Bounded(ctx)
-	defer cancel()
-	ack, err := a.link.JS.Publish(ctx, link.AuditPrefix+protocol.Token(room), entry)
-	if err != nil {
-		return 0, fmt.Errorf("%w: audit of room %s: %w", storeFailure(err), room, err)
+	return 0, fmt.Errorf("audit of room %s: %w", room, err)
+}
+
+// ends returns a room's newest record, zero for none, and, where there may be too many, its oldest. Those of a version that did not count them are
+// counted here.
+func (a *AuditLog) ends(ctx context.Context, subject string) (last, oldest link.Record, err error) {
+	last, ok, err := a.link.Last(ctx, link.AuditStream, subject)
+	if err != nil || !ok {
+		return last, last, err
 	}
-	return ack.Sequence, nil
+	most := 1
+	if last.Nth == 0 {
+		most = auditPerRoom
+	} else if last.Nth < auditPerRoom {
+		return last, oldest, nil
+	}
+	got, err := a.link.Read(ctx, link.AuditStream, link.Ask{Seq: 1, Next: subject, Batch: most})
+	if err != nil || len(got) == 0 {
+		return last, oldest, err
+	}
+	if oldest = got[0]; last.Nth == 0 {
+		last.Nth, oldest.Nth = uint64(len(got)), 1
+	}
+	return last, oldest, nil
 }
 
 // Audited returns the room's record with a number; nil when it has none, or no more.
@@ -47,21 +100,23 @@ func (a *AuditLog) Audited(ctx context.Context, room string, seq uint64) ([]byte
 
 // AuditOf returns at most limit records of the room (1 to 1000, else an error) older than the one numbered before (0: from
 // the newest), newest first.
-func (a *AuditLog) AuditOf(ctx context.Context, room string, before uint64, limit int) ([]AuditRecord, error) {
+func (a *AuditLog) AuditOf(ctx context.Context, room string, before uint64, limit int) (page AuditPage, err error) {
 	if limit < 1 || limit > auditPerRoom {
-		return nil, fmt.Errorf("audit of room %s: limit %d is not in 1 to %d", room, limit, auditPerRoom)
+		return page, fmt.Errorf("audit of room %s: limit %d is not in 1 to %d", room, limit, auditPerRoom)
 	}
 	got, err := a.toldAll(a.link.Read(ctx, link.AuditStream, link.Ask{Seq: 1, Next: link.AuditPrefix + protocol.Token(room), Batch: auditPerRoom}))
-	if err != nil {
-		return nil, err
+	if err != nil || len(got) == 0 {
+		return page, err
 	}
-	var out []AuditRecord
-	for i := len(got) - 1; i >= 0 && len(out) < limit; i-- {
+	if all := got[len(got)-1].Nth; all > uint64(len(got)) {
+		page.Dropped, page.Since = all-uint64(len(got)), got[0].Time
+	}
+	for i := len(got) - 1; i >= 0 && len(page.Records) < limit; i-- {
 		if r := got[i]; before == 0 || r.Seq < before {
-			out = append(out, AuditRecord{r.Seq, r.Time, r.Data})
+			page.Records = append(page.Records, AuditRecord{r.Seq, r.Time, r.Data})
 		}
 	}
-	return out, nil
+	return page, nil
 }
 
 // RecentLog keeps the danmaku of the last minutes.

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"liveroom/fanout/link"
 )
 
@@ -23,7 +26,7 @@ func TestAuditIsPagedNewestFirst(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range got {
+		for _, r := range got.Records {
 			if r.Time.IsZero() {
 				t.Error("a record without a time")
 			}
@@ -38,11 +41,53 @@ func TestAuditIsPagedNewestFirst(t *testing.T) {
 	if rest, _ := page(last, 3); fmt.Sprint(rest) != "[demo 1 demo 0]" {
 		t.Errorf("second page %q", rest)
 	}
-	if none, err := s.Audit.AuditOf(testContext(t), "quiet", 0, 1); err != nil || len(none) != 0 {
+	if none, err := s.Audit.AuditOf(testContext(t), "quiet", 0, 1); err != nil || len(none.Records) != 0 || none.Dropped != 0 {
 		t.Errorf("of a room without records: %v, %v", none, err)
 	}
 	if _, err := s.Audit.AuditOf(testContext(t), "demo", 0, 0); err == nil {
 		t.Error("a limit of 0 is taken")
+	}
+}
+
+// An audit that is full says how much it had and has no more, also one that a version began which did not count.
+func TestAFullAuditSaysSo(t *testing.T) {
+	dir := t.TempDir()
+	l := alone(t, dir)
+	s, _, _ := open(t, l, dir, "a")
+	ctx := testContext(t)
+	for i := range auditPerRoom - 1 {
+		if i%100 == 0 {
+			<-l.JS.PublishAsyncComplete()
+		}
+		for _, room := range []string{"before", "counted"} {
+			m := &nats.Msg{Subject: link.AuditPrefix + room, Data: fmt.Append(nil, i), Header: nats.Header{}}
+			if room == "counted" {
+				m.Header.Set(link.NthHeader, fmt.Sprint(i+1))
+			}
+			if _, err := l.JS.PublishMsgAsync(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	select {
+	case <-l.JS.PublishAsyncComplete():
+	case <-ctx.Done():
+		t.Fatal("the store does not answer")
+	}
+	for _, room := range []string{"before", "counted"} {
+		was := testutil.ToFloat64(s.metrics.auditDropped)
+		for dropped := range uint64(3) {
+			if _, err := s.Audit.Audit(ctx, room, []byte("more")); err != nil {
+				t.Fatal(err)
+			}
+			page, err := s.Audit.AuditOf(ctx, room, 0, 1)
+			if err != nil || len(page.Records) != 1 || page.Dropped != dropped || page.Since.IsZero() != (dropped == 0) {
+				t.Errorf("%s: %+v, %v, want %d dropped", room, page, err, dropped)
+			}
+			if got := testutil.ToFloat64(s.metrics.auditDropped) - was; got != float64(dropped) {
+				t.Errorf("%s: the metric grew by %v, want %d", room, got, dropped)
+			}
+		}
 	}
 }
 

@@ -398,6 +398,7 @@ func (s *Store) Close() {
 // Metrics tell how the store is.
 type Metrics struct {
 	gifts                                        map[string]prometheus.Counter // by result
+	auditDropped                                 prometheus.Counter
 	giftTime, group                              prometheus.Histogram
 	giftBytes, giftLimit, volume, likes, syncing prometheus.Gauge
 }
@@ -419,6 +420,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	return &Metrics{
 		gifts: link.Counters(r, "gifts_total", "Gifts handed to the ledger.", "result", giftStored, giftDuplicate, giftRefused, giftUnknown, giftLate),
+		auditDropped: f.NewCounter(prometheus.CounterOpts{
+			Name: "liveroom_audit_dropped_total", Help: "Entries of rooms' audits that made place for newer ones, of a room beyond its newest 1,000.",
+		}),
 		giftTime: f.NewHistogram(prometheus.HistogramOpts{
 			Name: "liveroom_bus_gift_seconds", Help: "Time from a gift to the ledger's answer.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 12),

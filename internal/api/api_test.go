@@ -77,11 +77,10 @@ func (b *loopback) Audited(_ context.Context, id string, seq uint64) ([]byte, er
 	}
 	return nil, nil
 }
-func (b *loopback) AuditOf(_ context.Context, id string, before uint64, limit int) ([]Audited, error) {
-	var out []Audited
+func (b *loopback) AuditOf(_ context.Context, id string, before uint64, limit int) (out AuditPage, err error) {
 	for _, k := range b.audit {
-		if (before == 0 || k.Seq < before) && len(out) < limit {
-			out = append(out, k)
+		if (before == 0 || k.Seq < before) && len(out.Entries) < limit {
+			out.Entries = append(out.Entries, k)
 		}
 	}
 	return out, nil

@@ -69,7 +69,14 @@ func strayed(ledger string, end uint64, why string) reply {
 type Audit interface {
 	// AuditOf returns at most limit (1 to 1000) entries of the room older than the one numbered before (0: from the
 	// newest), newest first.
-	AuditOf(ctx context.Context, room string, before uint64, limit int) ([]Audited, error)
+	AuditOf(ctx context.Context, room string, before uint64, limit int) (AuditPage, error)
+}
+
+// AuditPage is a part of a room's audit.
+type AuditPage struct {
+	Entries []Audited // the newest first
+	Dropped uint64    // older ones that are kept no more
+	Since   int64     // of the oldest that is kept, Unix ms, where some were dropped
 }
 
 // Audited is a kept [room.AuditEntry].
@@ -96,20 +103,22 @@ func (a *API) listAudit(_ http.ResponseWriter, r *http.Request, c call) (any, er
 	}
 	out := struct {
 		Entries []decided `json:"entries"`
+		Dropped uint64    `json:"dropped,omitempty"`
+		Since   int64     `json:"kept_since,omitempty"`
 	}{}
-	var fault error
-	out.Entries, fault = a.entries(r, c, before, limit)
+	entries, kept, fault := a.entries(r, c, before, limit)
+	out.Entries, out.Dropped, out.Since = entries, kept.Dropped, kept.Since
 	return out, fault
 }
 
 // entries reads the audit of the call's room, the newest first.
-func (a *API) entries(r *http.Request, c call, before uint64, limit int) ([]decided, error) {
+func (a *API) entries(r *http.Request, c call, before uint64, limit int) ([]decided, AuditPage, error) {
 	kept, err := a.cfg.Audit.AuditOf(r.Context(), c.room, before, limit)
 	if err != nil {
-		return nil, storeError{fmt.Errorf("read the audit: %w", err)}
+		return nil, kept, storeError{fmt.Errorf("read the audit: %w", err)}
 	}
-	out := make([]decided, 0, len(kept))
-	for _, k := range kept {
+	out := make([]decided, 0, len(kept.Entries))
+	for _, k := range kept.Entries {
 		d := decided{Seq: k.Seq}
 		if err := json.Unmarshal(k.Entry, &d.AuditEntry); err != nil {
 			a.cfg.Log.Warn("an entry of the audit can't be read", "room", c.room, "err", err)
@@ -117,5 +126,5 @@ func (a *API) entries(r *http.Request, c call, before uint64, limit int) ([]deci
 		}
 		out = append(out, d)
 	}
-	return out, nil
+	return out, kept, nil
 }

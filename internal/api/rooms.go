@@ -127,7 +127,7 @@ func (a *API) getPerson(_ http.ResponseWriter, r *http.Request, c call) (any, er
 	for _, there := range ask[room.Person](r.Context(), a, AskPerson, c.room+"/"+user) {
 		out.Join(there)
 	}
-	entries, err := a.entries(r, c, 0, maxListed)
+	entries, _, err := a.entries(r, c, 0, maxListed)
 	if err != nil {
 		return nil, err
 	}

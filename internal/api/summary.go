@@ -85,7 +85,7 @@ func (a *API) getSummary(w http.ResponseWriter, r *http.Request, c call) (any, e
 	if s.Gifts, err = a.sumGifts(r.Context(), c.room, s.Show.Begin, s.until()); err != nil {
 		return nil, err
 	}
-	acts, err := a.entries(r, c, 0, maxListed)
+	acts, _, err := a.entries(r, c, 0, maxListed)
 	if err != nil {
 		return nil, err
 	}

@@ -98,16 +98,15 @@ type auditTrail struct{ *store.AuditLog }
 var _ api.Audit = auditTrail{}
 
 // AuditOf implements [api.Audit].
-func (t auditTrail) AuditOf(ctx context.Context, id string, before uint64, limit int) ([]api.Audited, error) {
+func (t auditTrail) AuditOf(ctx context.Context, id string, before uint64, limit int) (out api.AuditPage, err error) {
 	kept, err := t.AuditLog.AuditOf(ctx, id, before, limit)
-	if err != nil {
-		return nil, err
+	if kept.Dropped > 0 {
+		out.Dropped, out.Since = kept.Dropped, kept.Since.UnixMilli()
 	}
-	out := make([]api.Audited, len(kept))
-	for i, k := range kept {
-		out[i] = api.Audited{Seq: k.Seq, Entry: k.Entry}
+	for _, k := range kept.Records {
+		out.Entries = append(out.Entries, api.Audited{Seq: k.Seq, Entry: k.Entry})
 	}
-	return out, nil
+	return out, err
 }
 
 // heldQueue lets the API read what waits for staff.
@@ -194,7 +193,7 @@ func (s ruleStore) Ended(ctx context.Context, e rulebook.Ending) error {
 func (s ruleStore) Endings(ctx context.Context) ([]rulebook.Ending, error) {
 	kept, err := s.AuditOf(ctx, watchedLimits, 0, mostEndings)
 	var out []rulebook.Ending
-	for _, k := range kept {
+	for _, k := range kept.Records {
 		var e rulebook.Ending
 		if json.Unmarshal(k.Entry, &e) == nil { // what a later version writes may be another thing
 			out = append(out, e)

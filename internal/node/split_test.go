@@ -168,7 +168,7 @@ func TestBansOfBothSidesOfASplitHold(t *testing.T) {
 	}
 	within(t, 10*time.Second, "the audit has all three", func() bool {
 		kept, err := here.fabric.Store.Audit.AuditOf(t.Context(), "demo", 0, 10)
-		return err == nil && len(kept) == 3
+		return err == nil && len(kept.Records) == 3
 	})
 	cutOff.close()
 	again := newRoomsNode(t, "n2", server.ClientURL())
