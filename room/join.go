@@ -108,7 +108,7 @@ func (r *Room) admit(ctx context.Context, j *JoinRequest, token *Identity) (*Mem
 	}
 	m := &Member{
 		id: j.SessionID, session: j.Session, room: r, user: u, place: p, conn: j.Conn, networks: j.Networks, addr: j.Addr, device: j.Hello.Note, lang: j.Lang, spot: audience.Spot{Order: j.Order, Deflates: j.Deflates},
-		joined: now, joinedAs: asked.Role, traits: asked.Traits, granted: granted,
+		joined: now, since: h.stamps.at(now), joinedAs: asked.Role, traits: asked.Traits, granted: granted,
 	}
 	m.who.Store(token)
 	r.crowds.count(m.addr, 1)

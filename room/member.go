@@ -28,6 +28,7 @@ type Member struct {
 	lang     protocol.Lang
 	spot     audience.Spot
 	joined   limit.Instant // what the gate was asked with
+	since    int64         // the same, Unix ms: read once, since how far apart the clocks are is measured anew
 	joinedAs protocol.Role
 	traits   *limit.Traits // as it joined
 	granted  Grant         // by the platform, beside what its tokens say

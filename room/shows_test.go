@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,7 +132,8 @@ func TestPeopleOfAllNodes(t *testing.T) {
 // Staff stands first, then the newest; a place goes on behind itself.
 func TestPersonsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newMemoryBus(), nil)
+		var ahead atomic.Int64 // of the wall clock, ns
+		w := newWorld(t, newMemoryBus(), func(c *Config) { c.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) } })
 		for _, j := range []string{"a", "mod", "b", "host", "c", "a"} {
 			w.join("demo", j, as(map[string]protocol.Role{"mod": protocol.RoleModerator, "host": protocol.RoleHost}[j]))
 			time.Sleep(time.Second)
@@ -146,6 +148,12 @@ func TestPersonsInOrder(t *testing.T) {
 		whole := r.Visitors(nil, 100)
 		if got := strings.Join(names(whole), " "); got != "host1 mod1 a2 c1 b1" {
 			t.Fatal(got)
+		}
+		time.Sleep(2 * offsetFor)
+		ahead.Store(int64(time.Millisecond)) // as far as a clock is corrected
+		w.hub.stamps.at(w.hub.gate.Now())
+		if again := r.Visitors(nil, 100); !slices.EqualFunc(again, whole, func(a, b Visitor) bool { return a.Standing() == b.Standing() }) {
+			t.Errorf("people moved: %v, were %v", again, whole)
 		}
 		var paged []Visitor
 		for at := (*Standing)(nil); ; {

@@ -75,7 +75,7 @@ func (r *Room) visitors(match func(*Member) bool) []Visitor {
 	at := make(map[*User]int, len(members))
 	out := make([]Visitor, 0, len(members))
 	for _, m := range members {
-		who, since := m.who.Load(), r.hub.stamps.at(m.joined)
+		who, since := m.who.Load(), m.since
 		i, known := at[m.user]
 		if !known {
 			i = len(out)

@@ -100,6 +100,41 @@ func TestPeopleOfAllNodes(t *testing.T) {
 	}
 }
 
+// What a page of the people of a room of 10,000 costs, the first and one in the middle, with another node that has as many.
+func BenchmarkPeople(b *testing.B) {
+	var nodes [2]*world
+	for i := range nodes {
+		nodes[i] = newWorld(b, func(c *Config) {
+			c.Nodes = func(_ context.Context, q Question, about string) [][]byte {
+				answer, err := nodes[1-i].api.Tell(q, about)
+				if err != nil {
+					b.Error(err)
+				}
+				return [][]byte{answer}
+			}
+		})
+		for n := range 5000 {
+			nodes[i].join(fmt.Sprint("u", i, "-", n), protocol.RoleViewer)
+		}
+	}
+	token := nodes[0].token(protocol.RoleHost, "demo")
+	for _, pages := range []int{1, 26} {
+		b.Run(fmt.Sprint("page ", pages), func(b *testing.B) {
+			after := ""
+			for range pages - 1 {
+				_, body := nodes[0].call(http.MethodGet, "/rooms/demo/people?limit=200&after="+url.QueryEscape(after), token, "")
+				after = body["next"].(string)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if res, body := nodes[0].call(http.MethodGet, "/rooms/demo/people?limit=200&after="+url.QueryEscape(after), token, ""); res.StatusCode != 200 || len(body["people"].([]any)) != 200 {
+					b.Fatal(res.StatusCode, len(body["people"].([]any)))
+				}
+			}
+		})
+	}
+}
+
 func (w *world) show() []any {
 	r, _ := w.api.cfg.Hub.Room("demo")
 	out := []any{}

@@ -3,6 +3,7 @@ package people
 import (
 	"fmt"
 	"reflect"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -382,15 +383,25 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// What a person who comes and goes costs, in a room of few and of many.
+// What a person who comes and goes costs, in a room of few and of many, and what a room holds of them.
 func BenchmarkCensus(b *testing.B) {
 	for _, n := range []int{10, 4000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			c := New("n")
 			all := hashes(0, n)
-			for _, h := range all {
-				c.Enter(h, 1)
+			const rooms = 20
+			var before, after runtime.MemStats
+			held := make([]*Census, rooms)
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			for i := range held {
+				held[i] = New("n")
+				for _, h := range all {
+					held[i].Enter(h, 1)
+				}
 			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			c := held[0]
 			b.ReportAllocs()
 			i := 0
 			for b.Loop() {
@@ -398,6 +409,9 @@ func BenchmarkCensus(b *testing.B) {
 				c.Enter(all[i%n], 2)
 				i++
 			}
+			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/rooms, "B/room")
+			b.ReportMetric(float64(len(c.Crowd().AppendBinary(nil))), "B/sample")
+			runtime.KeepAlive(held)
 		})
 	}
 }
@@ -412,10 +426,10 @@ func BenchmarkMeet(b *testing.B) {
 			}
 			stored := c.Meet(nil, 2, Doors{}, func() []Hash { return nil })
 			b.ReportAllocs()
-			b.ReportMetric(float64(len(stored)), "B/record")
 			for b.Loop() {
 				c.Meet(stored, 3, Doors{}, func() []Hash { return nil })
 			}
+			b.ReportMetric(float64(len(stored)), "B/record")
 		})
 	}
 }
