@@ -14,7 +14,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"text/template"
 
 	"liveroom/internal/words"
 )
@@ -68,8 +67,11 @@ func load(files fs.FS) (map[string]*file, error) {
 		case ".js":
 			body = translated(body)
 		case ".html":
-			if body, err = composed(files, name); err != nil {
-				return err
+			if name == "parts.html" {
+				return nil
+			}
+			if body, err = composed(files, body); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
 			}
 		}
 		out[name] = newFile(name, body)
@@ -81,15 +83,51 @@ func load(files fs.FS) (map[string]*file, error) {
 	return out, nil
 }
 
-// composed is a page with the parts that it shares with others (parts.html).
-func composed(files fs.FS, name string) ([]byte, error) {
-	t, err := template.New(name).Funcs(template.FuncMap{"list": func(s ...string) []string { return s }}).ParseFS(files, "parts.html", name)
+// Parts that pages share stand in parts.html, each between {{define name}} and {{end}}. A page has {{name argument}} where one belongs; the
+// argument replaces {{.}} in it. (text/template would do, and make the binary a third larger.)
+var (
+	part      = regexp.MustCompile(`(?s)\{\{define (\w+)}}(.*?)\{\{end}}`)
+	partPlace = regexp.MustCompile(`\{\{(\w+)(?: (.*?))?}}`)
+)
+
+// composed is a page with its parts.
+func composed(files fs.FS, page []byte) ([]byte, error) {
+	shared, err := fs.ReadFile(files, "parts.html")
 	if err != nil {
 		return nil, err
 	}
-	var b bytes.Buffer
-	err = t.Execute(&b, nil)
-	return b.Bytes(), err
+	parts := map[string]string{}
+	for _, m := range part.FindAllStringSubmatch(string(shared), -1) {
+		parts[m[1]] = m[2]
+	}
+	out, err := fill(string(page), parts)
+	return []byte(out), err
+}
+
+func fill(text string, parts map[string]string) (out string, err error) {
+	out = partPlace.ReplaceAllStringFunc(text, func(place string) string {
+		m := partPlace.FindStringSubmatch(place)
+		body, ok := parts[m[1]]
+		argument := m[2]
+		if m[1] == "head" { // the page's script, and its styles
+			script, styles, _ := strings.Cut(argument, " ")
+			links := ""
+			for name := range strings.FieldsSeq(styles) {
+				links += "\n  <link rel=\"stylesheet\" href=\"/assets/css/" + name + ".css\">"
+			}
+			argument, body = script, strings.ReplaceAll(body, "\n  {{styles}}", links)
+		}
+		if !ok {
+			err = fmt.Errorf("%s: no such part", place)
+			return ""
+		}
+		inner, wrong := fill(strings.ReplaceAll(body, "{{.}}", argument), parts)
+		if err == nil {
+			err = wrong
+		}
+		return inner
+	})
+	return out, err
 }
 
 func newFile(name string, body []byte) *file {

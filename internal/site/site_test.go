@@ -21,7 +21,7 @@ func pages(t *testing.T) *http.ServeMux {
 	page := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(strings.Repeat(s, 200))} }
 	s, err := New(fstest.MapFS{
 		"lobby.html": page("lobby "), "room.html": page("room "), "host.html": page("host "), "summary.html": page("summary "), "admin.html": page("admin "),
-		"views/a.js": page("a "), "parts.html": {Data: []byte(`{{define "head"}}<head>{{end}}`)},
+		"views/a.js": page("a "), "parts.html": {Data: []byte(`{{define head}}<head>{{end}}`)},
 	}, fstest.MapFS{"c.js": page("c ")}, []string{"https://shop.test"})
 	if err != nil {
 		t.Fatal(err)
@@ -29,6 +29,19 @@ func pages(t *testing.T) *http.ServeMux {
 	mux := http.NewServeMux()
 	s.Viewer(mux)
 	return mux
+}
+
+// A page has the parts that it names, those within parts included; one that is not there is an error, as is a page's own.
+func TestParts(t *testing.T) {
+	files := fstest.MapFS{"parts.html": {Data: []byte("{{define head}}<{{.}}>\n  {{styles}}\n{{end}}{{define a}}a{{.}}{{b {{.}}}}{{end}}{{define b}}[b{{.}}]{{end}}")}}
+	got, err := composed(files, []byte("{{head x y z}}{{a 1}}{{b}}"))
+	want := "<x>\n  <link rel=\"stylesheet\" href=\"/assets/css/y.css\">\n  <link rel=\"stylesheet\" href=\"/assets/css/z.css\">\na1[b1][b]"
+	if err != nil || string(got) != want {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+	if _, err := composed(files, []byte("{{c}}")); err == nil {
+		t.Error("a page of a part that is not there")
+	}
 }
 
 func get(t *testing.T, h http.Handler, path string, header ...string) *http.Response {
