@@ -30,13 +30,14 @@ type memoryBus struct {
 	held     map[string]revised // by room and mid
 	heard    []func(room string, seq uint64, value []byte)
 
-	broken   bool // nothing can be subscribed to
-	blind    bool // the store does not answer when a room opens
-	down     bool // danmaku, commands, likes, gifts and settings are refused
-	mute     bool // gifts are stored, their answers lost
-	late     bool // gifts would wait for too long
-	unheard  bool // what is stored is not announced
-	actless  bool // acts are refused
+	broken   bool   // nothing can be subscribed to
+	blind    bool   // the store does not answer when a room opens
+	down     bool   // danmaku, commands, likes, gifts and settings are refused
+	mute     bool   // gifts are stored, their answers lost
+	late     bool   // gifts would wait for too long
+	unheard  bool   // what is stored is not announced
+	actless  bool   // acts are refused
+	storing  func() // before settings are stored
 	gate     chan struct{}
 	opening  chan struct{} // holds Subscribe until closed
 	ledgerID string
@@ -404,6 +405,11 @@ func (b *memoryBus) ActsAfter(_ context.Context, room string, after uint64) ([]p
 
 func (b *memoryBus) PutSettings(_ context.Context, room string, value []byte, revision uint64) (uint64, error) {
 	b.mu.Lock()
+	if f := b.storing; f != nil {
+		b.mu.Unlock()
+		f()
+		b.mu.Lock()
+	}
 	defer b.mu.Unlock()
 	switch {
 	case b.down:

@@ -132,11 +132,13 @@ func (r *Room) settled() bool {
 		return false
 	}
 	r.owed.mu.Lock()
-	kept := make([]owedAct, 0, len(r.owed.acts))
+	kept, stored := make([]owedAct, 0, len(r.owed.acts)), len(acts)
 	for _, a := range r.owed.acts {
-		if !a.mine || len(acts) == 0 || a.At > acts[len(acts)-1].At {
-			kept = append(kept, a) // taken since
+		if a.mine && stored > 0 { // in the order in which they were taken; those behind were taken since
+			stored--
+			continue
 		}
+		kept = append(kept, a)
 	}
 	r.owed.acts = kept
 	left := slices.ContainsFunc(kept, mine)

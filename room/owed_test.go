@@ -2,6 +2,7 @@ package room
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,6 +66,37 @@ func TestActsWaitForTheStore(t *testing.T) {
 		if n := len(host.room.Sanctions(protocol.ActionMute, "", "", 1000)); n != maxOwed {
 			t.Errorf("%d are muted", n)
 		}
+	})
+}
+
+// An act that is taken while the ones before it are being stored is stored after them, of whatever instant it is.
+func TestAnActWhileOthersAreStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := newMemoryBus()
+		w := newWorld(t, bus, nil)
+		host := w.join("demo", "host", as(protocol.RoleHost))
+		bus.set(func(b *memoryBus) { b.down = true })
+		w.hub.cfg.Now = func() time.Time { return time.UnixMilli(1_790_000_000_000) } // two acts of one millisecond
+		wantCode(t, host.moderate(protocol.ActionBan, target("a", 0)), protocol.Degraded, protocol.ReasonHereOnly)
+		var once sync.Once
+		bus.set(func(b *memoryBus) {
+			b.down = false
+			b.storing = func() {
+				once.Do(func() {
+					wantCode(t, host.moderate(protocol.ActionBan, target("b", 0)), protocol.Degraded, protocol.ReasonHereOnly)
+				})
+			}
+		})
+		time.Sleep(5 * time.Second)
+		n2 := newWorld(t, bus, nil)
+		defer n2.stop()
+		defer w.stop()
+		n2.hub.With(t.Context(), "demo", nil, func(r *Room) *protocol.Error {
+			if got := r.Sanctions("", "", "", 10); len(got) != 2 {
+				t.Errorf("in force: %+v", got)
+			}
+			return nil
+		})
 	})
 }
 
