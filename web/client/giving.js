@@ -11,7 +11,8 @@ const realTimers = { now: () => performance.now(), set: (fn, ms) => setTimeout(f
  * together with user and room it is what makes the effect happen once.
  *
  * Resolves with the final ack, or with the last answer when the time is up or
- * `signal` aborts. `onUnsure` is called once when the first try left it open.
+ * `signal` aborts, and then `unsure` is true in it: nobody can say that the gift
+ * was not given. `onUnsure` is called once when the first try left it open.
  */
 export async function give(connection, { gift, count }, { withinMs = 600_000, signal, onUnsure = () => {}, timers = realTimers } = {}) {
   const id = connection.nextId();
@@ -21,7 +22,8 @@ export async function give(connection, { gift, count }, { withinMs = 600_000, si
   for (;;) {
     const answer = await connection.request("gift", { gift, count }, { id });
     sent ||= answer.reason !== "not_live";
-    if (!sent || !open(answer) || signal?.aborted || timers.now() >= end) return answer;
+    if (!sent || !open(answer)) return answer;
+    if (signal?.aborted || timers.now() >= end) return { ...answer, unsure: true };
     tries += 1;
     if (tries === 1) onUnsure(answer);
     await pause(timers, answer.retry_after_ms ?? PAUSE_MS);

@@ -156,6 +156,10 @@ class RoomPage {
       withinMs: this.#giftRetryMs, signal, onUnsure: () => this.#notice("gift.unknown", { values: { gift: name }, tone: "warn" }),
     });
     if (answer.code === 200) return;
+    if (answer.unsure) {
+      this.#notice("gift.unknown", { text: language.text("gift.neverKnown", { gift: name }), tone: "bad" });
+      return;
+    }
     const why = explain(answer, language, { op: "gift" });
     this.#notice(`refused.gift.${answer.reason}`, { text: language.text("gift.failed", { gift: name, why }), tone: "bad" });
   }

@@ -221,6 +221,18 @@ test("a gift keeps its id over an unknown outcome and a lost socket", async () =
   assert.equal(unsure, 1);
 });
 
+test("a gift of which nobody knows when the time is up is said to be unsure", async () => {
+  const { connection, timers, last, live } = setUp();
+  connection.start();
+  live();
+  const fate = give(connection, { gift: "rose", count: 1 }, { timers, withinMs: 1000 });
+  const unknown = { ev: "ack", id: last().sent.at(-1).id, code: 503, reason: "try_later", outcome: "unknown", retry_after_ms: 1200 };
+  last().says(unknown);
+  await timers.pass(1200);
+  last().says(unknown);
+  assert.equal((await fate).unsure, true);
+});
+
 test("a gift that was never sent, or was refused, is not tried again", async () => {
   const { connection, timers, last, live } = setUp();
   assert.equal((await give(connection, { gift: "rose", count: 1 }, { timers })).reason, "not_live");
@@ -228,7 +240,9 @@ test("a gift that was never sent, or was refused, is not tried again", async () 
   live();
   const fate = give(connection, { gift: "rose", count: 1 }, { timers });
   last().says({ ev: "ack", id: last().sent.at(-1).id, code: 503, outcome: "refused", reason: "try_later" });
-  assert.equal((await fate).outcome, "refused");
+  const answer = await fate;
+  assert.equal(answer.outcome, "refused");
+  assert.equal(answer.unsure, undefined);
 });
 
 test("a custom event is handed on once, by its own name too, and moves no cursor", () => {

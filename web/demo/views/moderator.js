@@ -109,6 +109,7 @@ export class Moderator {
       undo = make("button", "toast-undo", language.text("mod.undoIn", { s: left }));
       undo.type = "button";
       aria(undo, "label", language.text("mod.undoOf", { what: text }));
+      undo.setAttribute("aria-live", "off"); // its seconds are not read out, the line is
       undo.addEventListener("click", () => {
         gone();
         this.act("undo", { seq });
