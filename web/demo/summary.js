@@ -83,7 +83,9 @@ class Summary {
   }
 }
 
+/** A line needs two minutes; before there is no panel for it. */
 function draw(svg, values) {
+  svg.parentElement.hidden = values.length < 2;
   const series = new Series(values.length);
   series.fill(values);
   svg.setAttribute("viewBox", `0 0 ${BOX.width} ${BOX.height}`);
