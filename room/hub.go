@@ -67,6 +67,7 @@ func New(cfg Config) (*Hub, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
+	filter.Warm()
 	h := &Hub{
 		cfg: cfg, gate: cfg.Gate, stamps: newStamper(cfg.Gate.Now, cfg.Now), global: limit.Subject{Scope: limit.ScopeGlobal}, bus: cfg.Bus, done: make(chan struct{}), crew: crew{next: make(chan func())},
 		offered: make(chan struct{}, 1),

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"liveroom/internal/admit"
+	"liveroom/internal/filter"
 	"liveroom/limit"
 	"liveroom/protocol"
 )
@@ -128,7 +129,8 @@ var textSeed = maphash.MakeSeed()
 
 // say notes what a user is about to say in a room, unless it repeats itself or slow mode is on. unsay takes it back.
 func (u *User) say(p *place, now limit.Instant, text string, repeat, slow time.Duration) (mine, before saying, err *protocol.Error) {
-	mine = saying{maphash.String(textSeed, protocol.FoldText(text)), now, true}
+	var look [256]byte
+	mine = saying{maphash.Bytes(textSeed, filter.AppendLook(look[:0], text)), now, true}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	before = p.said

@@ -22,6 +22,11 @@ func TestAnInvisibleTailIsTheSameText(t *testing.T) {
 		if got := texts(a.seen("danmaku")); len(got) != 9 || got[1] != "hi\u034f" {
 			t.Errorf("shown: %q", got)
 		}
+		for _, same := range [][2]string{{"Hello", "hеllo"}, {"goool", "GOOOOOOL"}, {"ＡＢＣ 1", "abc 1"}} { // the first e is Latin, the second Cyrillic
+			time.Sleep(6 * time.Second)
+			wantCode(t, a.say(same[0]), protocol.OK, "")
+			wantCode(t, a.say(same[1]), protocol.TooMany, protocol.ReasonRepeatedText)
+		}
 		w.stop()
 	})
 }

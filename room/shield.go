@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"liveroom/internal/filter"
 	"liveroom/protocol"
 	"liveroom/room/people"
 	"liveroom/room/raid"
@@ -47,7 +48,7 @@ func newShielded(s *protocol.Shield) *shielded {
 	}
 	out := &shielded{auto: s.Mode == protocol.ShieldAuto}
 	if s.Raid != nil {
-		out.until, out.raid, out.why = s.Raid.Until, raid.Of(protocol.FoldText(s.Raid.Sample)), s.Raid.Sample
+		out.until, out.raid, out.why = s.Raid.Until, sketched(s.Raid.Sample), s.Raid.Sample
 	}
 	return out
 }
@@ -77,7 +78,7 @@ func (r *Room) shields(p *policy, by *Speaker, req *protocol.Request, c protocol
 	if s.auto && !raided {
 		return why, false
 	}
-	return Cause{By: byShield, Detail: s.why}, r.newcomer(by) || raided && raid.Of(protocol.FoldText(req.Text)).Like(s.raid)
+	return Cause{By: byShield, Detail: s.why}, r.newcomer(by) || raided && sketched(req.Text).Like(s.raid)
 }
 
 // sample is a danmaku as raids are looked for in it.
@@ -86,11 +87,13 @@ type sample struct {
 	sketch raid.Sketch
 }
 
+func sketched(text string) raid.Sketch { return raid.Of(string(filter.AppendLook(nil, text))) }
+
 func sampled(event []byte) (s sample, ok bool) {
 	if json.Unmarshal(event, &s.Danmaku) != nil || s.MID == "" {
 		return s, false
 	}
-	s.sketch = raid.Of(protocol.FoldText(s.Text))
+	s.sketch = sketched(s.Text)
 	return s, true
 }
 

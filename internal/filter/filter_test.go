@@ -312,3 +312,37 @@ func BenchmarkCompile(b *testing.B) {
 		compiled(b, l)
 	}
 }
+
+// What looks alike is the same for whoever compares texts; pictures, numbers and what stands between letters are not taken for nothing.
+func TestAppendLook(t *testing.T) {
+	look := func(s string) string { return string(AppendLook(nil, s)) }
+	for _, same := range [][]string{
+		{"hello", "HELLO", "hеllo", "ｈｅｌｌｏ", "𝐡𝐞𝐥𝐥𝐨", "héllo", "hel\u200dlo", "hello\U000e0000", "helllllo"},
+		{"哈哈哈", "哈哈哈\u034f"}, {"", "\u200d"},
+	} {
+		for _, s := range same {
+			if look(s) != look(same[0]) {
+				t.Errorf("%q is %q, %q is %q", s, look(s), same[0], look(same[0]))
+			}
+		}
+	}
+	other := []string{"1", "11", "111", "2", "+1", "😂", "🎉", "😂😂", "a b", "ab", "a.b", "?", "!", "哈", "哈哈", "哈哈哈", "國", "国"}
+	for i, a := range other {
+		for _, b := range other[:i] {
+			if look(a) == look(b) {
+				t.Errorf("%q and %q are both %q", a, b, look(a))
+			}
+		}
+	}
+	dst := make([]byte, 0, 256)
+	if n := testing.AllocsPerRun(100, func() { dst = AppendLook(dst[:0], "Hello, 你好 😂 666") }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkAppendLook(b *testing.B) {
+	dst := make([]byte, 0, 256)
+	for b.Loop() {
+		dst = AppendLook(dst[:0], "主播好厉害 what a goal 😂😂 666")
+	}
+}

@@ -3,6 +3,8 @@ package filter
 import (
 	"unicode"
 	"unicode/utf8"
+
+	"liveroom/protocol"
 )
 
 // folded is a text, folded, and where each byte of it comes from.
@@ -59,6 +61,43 @@ func (f *folded) fold(t *tables, s string, h how) {
 			f.add(is, i, end, h)
 		}
 	}
+}
+
+// AppendLook appends to dst what s looks like: texts of which it is the same are taken for the same, whether somebody repeats
+// himself or many say one thing. Letters are folded as a list's are; unlike there, what stands between them stays, so that a picture or a
+// number differs from another one, and a letter is there at most twice in a row. Han are as they are written.
+func AppendLook(dst []byte, s string) []byte {
+	t := theTables()
+	last, run := rune(-1), 0
+	add := func(r rune) {
+		if last != r {
+			last, run = r, 0
+		}
+		if run++; run <= 2 || !unicode.IsLetter(r) || r >= firstHan && r <= lastHan {
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	for _, r := range protocol.FoldText(s) {
+		is := rune(nothing)
+		if int(r) < len(t.plane) {
+			is = t.plane[r]
+		}
+		switch {
+		case is > several && is != nothing:
+			add(is)
+		case is <= several:
+			for _, c := range t.more[several-is] {
+				add(c)
+			}
+		case int(r) >= len(t.plane) && (unicode.IsLetter(r) || unicode.IsNumber(r)):
+			for _, c := range t.foldOne(r) {
+				add(c)
+			}
+		default:
+			add(r)
+		}
+	}
+	return dst
 }
 
 func (f *folded) addHan(t *tables, r rune, from, to int, h how) {

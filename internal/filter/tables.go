@@ -34,7 +34,7 @@ const (
 	several = -2 // and less: several characters
 )
 
-// tables are by what texts are folded. They are made once, when the first list is compiled, and take some 400 KB.
+// tables are by what texts are folded. They are made once, by [Warm] or when they are first asked for, and take some 400 KB.
 type tables struct {
 	plane   [1 << 16]rune // what the characters of the first plane are
 	more    []string      // of those that are several
@@ -67,6 +67,9 @@ var theTables = sync.OnceValue(func() *tables {
 	}
 	return t
 })
+
+// Warm makes what texts are folded by, so that no message waits for it.
+func Warm() { theTables() }
 
 func each(text string, f func(form string, r rune)) {
 	for line := range strings.Lines(text) {
