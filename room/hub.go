@@ -209,7 +209,7 @@ func (h *Hub) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("room: close: %w", context.Cause(ctx))
 	}
-	h.storeShows(ctx, h.gate.Now(), showTimeout)
+	h.storeShows(ctx, true)
 	h.mu.Lock()
 	rooms := slices.Collect(maps.Values(h.rooms)) // what the sweeper has closed is not among them any more
 	h.mu.Unlock()

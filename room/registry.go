@@ -187,7 +187,7 @@ func (h *Hub) forgetRooms(now limit.Instant) {
 	}
 	h.mu.Unlock()
 	for _, r := range retired {
-		if r.people.Dirty(h.cfg.Now().UnixMilli(), r.doors()) {
+		if _, due := r.people.Due(h.cfg.Now().UnixMilli(), r.doors()); due {
 			r.storeShow(context.Background())
 		}
 		if err := r.close(); err != nil {

@@ -13,10 +13,9 @@ import (
 )
 
 const (
-	// showEvery is how often a room's record of who has been there is stored, at most.
-	showEvery = 5 * time.Second
-	// showShare is how much of a second may go into storing them; the rooms that were not stored for longest go first.
-	showShare = 500 * time.Millisecond
+	// showRest is how much longer than storing a record took none is stored: syncs one after the other would hold up all that waits for a
+	// node's one processor, or for its disk.
+	showRest = 9
 	// showAttempts is how often one is tried against other nodes.
 	showAttempts = 4
 	// showTimeout bounds one, and all of them at the end of a hub.
@@ -126,30 +125,43 @@ func (h *Hub) keepShows() {
 	for {
 		select {
 		case <-ticker.C:
-			h.storeShows(context.Background(), h.gate.Now().Add(-showEvery), showShare)
+			h.storeShows(context.Background(), false)
 		case <-h.done:
 			return
 		}
 	}
 }
 
-// storeShows stores the records of rooms that have something new and were not stored since before, the oldest first, for so long.
-func (h *Hub) storeShows(ctx context.Context, before limit.Instant, long time.Duration) {
+// storeShows stores the records of rooms for which it is time, those that were not stored for longest first; all of them at the end of the
+// hub, which is in a hurry.
+func (h *Hub) storeShows(ctx context.Context, all bool) {
 	var due []*Room
+	began := h.gate.Now()
 	for _, r := range h.opened() {
-		if limit.Instant(r.showStored.Load()) <= before && r.people.Dirty(h.cfg.Now().UnixMilli(), r.doors()) {
+		after, yes := r.people.Due(h.cfg.Now().UnixMilli(), r.doors())
+		if yes && (all || began.Sub(limit.Instant(r.showStored.Load())) >= after) {
 			due = append(due, r)
 		}
 	}
 	slices.SortFunc(due, func(a, b *Room) int { return cmp.Compare(a.showStored.Load(), b.showStored.Load()) })
-	until := h.gate.Now().Add(long)
+	rest := time.NewTimer(0)
+	defer rest.Stop()
 	for _, r := range due {
 		now := h.gate.Now()
-		if now >= until || ctx.Err() != nil {
+		if ctx.Err() != nil || all && now.Sub(began) >= showTimeout {
 			return
 		}
 		r.showStored.Store(int64(now))
 		r.storeShow(ctx)
+		if all {
+			continue
+		}
+		rest.Reset(showRest * h.gate.Now().Sub(now))
+		select {
+		case <-rest.C:
+		case <-h.done:
+			return
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ func TestShowsSurviveTheNode(t *testing.T) {
 		for i := range 30 {
 			w.join("demo", fmt.Sprint("u", i)).say(fmt.Sprint("hello ", i))
 		}
-		time.Sleep(7 * time.Second)
+		time.Sleep(30 * time.Second)
 		before, err := w.hub.Shows(t.Context(), "demo")
 		if err != nil || len(before) != 1 || before[0].People != 30 || before[0].Peak != 30 || before[0].Minutes[0].Danmaku != 30 {
 			t.Fatalf("%+v, %v", before, err)
@@ -92,6 +92,39 @@ func TestShowsSurviveTheNode(t *testing.T) {
 	})
 }
 
+// A room where nothing happens is stored once in minutes, one where something does more often; and nothing is stored without a rest.
+func TestShowsAreStoredSparingly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := newMemoryBus()
+		w := newWorld(t, bus, nil)
+		for room := range 50 {
+			w.join(fmt.Sprint("r", room), fmt.Sprint("u", room))
+		}
+		busy := w.join("busy", "a")
+		stores := func() (quiet, busy uint64) {
+			bus.mu.Lock()
+			defer bus.mu.Unlock()
+			for room := range 50 {
+				quiet += bus.shows[fmt.Sprint("r", room)].revision
+			}
+			return quiet, bus.shows["busy"].revision
+		}
+		time.Sleep(time.Minute)
+		quiet, spoken := stores()
+		for range 20 {
+			busy.say(fmt.Sprint(time.Now()))
+			time.Sleep(29 * time.Second)
+		}
+		quiet2, spoken2 := stores()
+		if n := quiet2 - quiet; n < 50 || n > 100 {
+			t.Errorf("%d times in ten minutes for 50 rooms where nothing happens", n)
+		}
+		if n := spoken2 - spoken; n < 10 || n > 30 {
+			t.Errorf("%d times where somebody speaks twice a minute", n)
+		}
+	})
+}
+
 // Whoever is on several nodes counts once, also in the show's peak.
 func TestPeopleOfAllNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -116,7 +149,7 @@ func TestPeopleOfAllNodes(t *testing.T) {
 		a := nodes[0].join("demo", "a")
 		nodes[1].join("demo", "a")
 		nodes[1].join("demo", "b")
-		time.Sleep(20 * time.Second)
+		time.Sleep(45 * time.Second)
 		if got := a.online(); got != "3 2" {
 			t.Errorf("told %s", got)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"liveroom/internal/lock"
 )
@@ -29,8 +30,18 @@ type Census struct {
 	first     int64     // when somebody came first, Unix ms; 0: nobody yet
 	show      show
 	past      []Told
-	dirty     bool // there is something to be stored
+	dirty     bool // somebody came who was not in the show, or was refused: to be stored soon
+	moved     bool // less has changed: danmaku, or how many are there
+	crowd     int  // who were there at the last tick
 }
+
+// How long after it was last stored a room's record is stored again. That costs a sync, and a platform has many rooms: what a node that is killed
+// loses of the curves of its rooms is some 20 s, and of a room where nothing happens no more than how long it went on.
+const (
+	afterPerson = 5 * time.Second
+	afterMove   = 20 * time.Second
+	afterTime   = 5 * time.Minute // showGap is far longer
+)
 
 // New returns the census of a room where nobody is yet. Part names who counts, another with each start of each node.
 func New(part string) *Census { return &Census{part: part} }
@@ -146,12 +157,15 @@ func (c *Census) Tick(now int64, there func() []Hash) {
 		if !c.guess {
 			c.show.crowd(now, c.here.all+c.elsewhere)
 		}
+		if n := c.here.all + c.elsewhere; n != c.crowd {
+			c.crowd, c.moved = n, true
+		}
 		if n := c.danmaku.Swap(0); n > 0 {
+			c.moved = true
 			if m := c.show.minute(now); m != nil {
 				m.Danmaku += int(n)
 			}
 		}
-		c.dirty = c.dirty || c.here.all > 0
 	}
 	if c.show.end != 0 {
 		c.danmaku.Store(0)
@@ -168,12 +182,19 @@ func (c *Census) Tick(now int64, there func() []Hash) {
 	c.version.Add(1)
 }
 
-// Dirty reports whether there is something to be stored, or a show to begin or to end.
-func (c *Census) Dirty(now int64, d Doors) bool {
+// Due returns how long after it was last stored the room's record is to be stored again, or a show to begin or to end; false: nothing is to
+// be stored.
+func (c *Census) Due(now int64, d Doors) (after time.Duration, yes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, over := c.show.over(now, d)
-	return c.dirty || c.show.begin != 0 && (over && c.here.all > 0 || c.show.end == 0 && d.Closed > c.show.begin)
+	switch {
+	case c.dirty, c.show.begin != 0 && (over && c.here.all > 0 || c.show.end == 0 && d.Closed > c.show.begin):
+		return afterPerson, true
+	case c.moved:
+		return afterMove, true
+	}
+	return afterTime, c.running() && c.here.all > 0
 }
 
 // Shows are the room's shows as stored, the newest first; nil when nothing is known.
@@ -207,7 +228,7 @@ func (c *Census) Meet(stored []byte, now int64, d Doors, there func() []Hash) []
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.dirty = false
+	c.dirty, c.moved = false, false
 	if c.show.begin != c.known { // decided here, and not stored: somebody else may have been faster
 		c.show.begin, c.show.minutes = 0, nil
 	}
