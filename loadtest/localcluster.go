@@ -35,7 +35,7 @@ func parseCluster(args []string, usage io.Writer) (*clusterOptions, error) {
 	set := flag.NewFlagSet("loadtest cluster", flag.ContinueOnError)
 	set.IntVar(&o.nodes, "nodes", 3, "how many")
 	set.IntVar(&o.port, "port", 8080, "of the one address for viewers; the nodes' own are the next ones; 0: free ones")
-	set.IntVar(&o.adminPort, "admin-port", 8090, "of the first node's admin page; the others have the next ones; 0: free ones")
+	set.IntVar(&o.adminPort, "admin-port", 8181, "of the first node's admin page; the others have the next ones; 0: free ones")
 	set.StringVar(&o.dataDir, "data-dir", "", "where the nodes keep their data; empty: a directory that is removed at the end")
 	o.startFlags(set)
 	if err := parseFlags(set, clusterAbout, args, usage); err != nil {
