@@ -139,6 +139,24 @@ func TestTwoNodesAreOneRoom(t *testing.T) {
 		t.Errorf("slow mode %v", ack)
 	}
 	guest.wait("slow mode", func(e event) bool { return e.kind() == "room" && e.num("slow_mode_ms") == 5000 })
+	began = time.Now()
+	if ack := host.ask("moderate", fmt.Sprintf(`,"action":"mute","seconds":600,"user":%q`, guest.welcome.in("user").str("id"))); ack.num("code") != 200 {
+		t.Errorf("mute %v", ack)
+	}
+	guest.wait("that it is muted", func(e event) bool { return e.kind() == "muted" })
+	t.Logf("a mute was in force on the other node after %v", time.Since(began))
+	if ack := guest.ask("danmaku", `,"text":"psst"`); ack.str("reason") != "muted" {
+		t.Errorf("a muted one on the other node: %v", ack)
+	}
+	banned := join(t, nodes[0].url, "demo", "")
+	began = time.Now()
+	if ack := host.ask("moderate", fmt.Sprintf(`,"action":"ban","seconds":600,"user":%q`, banned.welcome.in("user").str("id"))); ack.num("code") != 200 {
+		t.Errorf("ban %v", ack)
+	}
+	if code, why := banned.closed(); code != 4403 || why.str("detail") != "banned" {
+		t.Errorf("banned with %d %v", code, why)
+	}
+	t.Logf("a ban closed the other node's socket after %v", time.Since(began))
 	if ack := host.ask("moderate", fmt.Sprintf(`,"action":"kick","user":%q`, guest.welcome.in("user").str("id"))); ack.num("code") != 200 {
 		t.Errorf("kick %v", ack)
 	}
