@@ -22,7 +22,7 @@ type AuditEntry struct {
 	Seconds int             `json:"seconds,omitempty"`
 	Reason  string          `json:"reason,omitempty"`
 	MID     string          `json:"mid,omitempty"`
-	Text    string          `json:"text,omitempty"`
+	Text    string          `json:"text,omitempty"` // announced, settings in words, or a held message's; [protocol.Forgotten] takes it out
 	// Was and Is are what the act has changed, before and after it; nil of what can't be undone.
 	Was *touched `json:"was,omitempty"`
 	Is  *touched `json:"is,omitempty"`
