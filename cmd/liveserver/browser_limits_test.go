@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // fill types a value into a field as a person does.
@@ -100,6 +101,11 @@ func TestLimitsDesk(t *testing.T) {
 	op.shows("#versions li:nth-child(1)", "half a minute of calm")
 	op.shows("#versions li:nth-child(1)", "overridden")
 	op.click("#versions li:nth-child(2) summary")
+	op.do("go to the button", chromedp.Evaluate[chromedp.Void](`document.querySelector("#versions li:nth-child(2) .foot button").focus()`))
+	op.click("#versions li:nth-child(2) .foot button")
+	op.until("a dialog with the focus in it", `document.activeElement?.closest("#confirm:modal") != null`)
+	op.do("Escape", chromedp.KeyEvent(kb.Escape))
+	op.until("closed, and the focus where it was", `!document.querySelector("#confirm[open]") && document.activeElement === document.querySelector("#versions li:nth-child(2) .foot button")`)
 	op.click("#versions li:nth-child(2) .foot button")
 	op.shows("#confirm[open]", "Go back to version 1?")
 	op.click("#confirm-go")

@@ -52,7 +52,8 @@ func TestModeration(t *testing.T) {
 	mia.until("no menu, and the focus where it was", `!document.querySelector(".menu") && document.activeElement === `+line("cheap gold"))
 	mia.choose("cheap gold", "Delete")
 	ann.until("her text is gone", saying("cheap gold")+" === 0 && "+saying("Message removed")+" === 1")
-	mia.press("Undo", `document.querySelector(".toast-undo")`)
+	mia.until("it says how, and the focus is still at the message", `document.querySelector(".toast")?.textContent.includes("Ctrl+Z") && document.activeElement === `+line("Message removed"))
+	mia.do("undo by keyboard", chromedp.Evaluate[chromedp.Void](`document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "z", ctrlKey: true, bubbles: true, cancelable: true }))`))
 	ann.until("and is back", saying("cheap gold")+" === 1")
 
 	mia.choose("cheap gold", "Mute: 60 s")
@@ -62,7 +63,7 @@ func TestModeration(t *testing.T) {
 	ann.until("she may speak again", saying("You can speak again")+" === 1")
 
 	mia.choose("cheap gold", "Ban: Other…")
-	mia.until("the form", `document.querySelector(".sheet form") !== null`)
+	mia.until("the form, with the focus in it", `document.activeElement?.closest(".sheet[role=dialog][aria-modal=true] form") != null`)
 	mia.do("a reason", chromedp.SendKeys(`.ask input[type="text"]`, "sells gold\r"))
 	ann.until("out", `document.getElementById("state").dataset.phase === "refused"`)
 	host.until("with the reason", `document.getElementById("sanctions").textContent.includes("sells gold")`)
@@ -93,10 +94,11 @@ func TestModeration(t *testing.T) {
 	bob.say("no thanks")
 	ann.until("an answer to her", line("no thanks")+`?.querySelector(".to")?.textContent === "to Ann"`)
 
+	mia.do("go to the line", chromedp.Evaluate[chromedp.Void](line("no thanks")+".focus()"))
 	mia.choose("no thanks", "Who is this")
 	mia.until("Bob in numbers", `document.querySelector(".sheet .who")?.textContent.includes("no thanks") === true && document.querySelector(".sheet .who .mono").textContent === "bob"`)
-	mia.do("Escape", chromedp.KeyEvent(kb.Escape))
-	mia.until("closed", `!document.querySelector(".sheet")`)
+	mia.do("a click on its text, Escape", chromedp.Click(".sheet .who-name"), chromedp.KeyEvent(kb.Escape))
+	mia.until("closed, and the focus where it was", `!document.querySelector(".sheet") && document.activeElement === `+line("no thanks"))
 
 	host.do("only staff", chromedp.Evaluate[chromedp.Void](`{
 		const speak = document.getElementById("speak");
@@ -137,6 +139,10 @@ func TestRaidOnTheDesk(t *testing.T) {
 		document.getElementById("settings").requestSubmit();
 	}`))
 	host.until("it is set", `document.getElementById("settings-said").textContent === "Saved"`)
+	host.do("listen as a screen reader does", chromedp.Evaluate[chromedp.Void](`{
+		window.heardAt = [];
+		new MutationObserver(() => heardAt.push(performance.now())).observe(document.getElementById("heard"), { childList: true });
+	}`))
 	for i := range 6 { // talk as it is without a raid
 		enter(fmt.Sprint("regular-", i), 90*24*time.Hour).send(fmt.Sprintf(`{"op":"danmaku","id":"r","text":"a talk among regulars, part %d"}`, i*i*7919))
 	}
@@ -162,6 +168,10 @@ func TestRaidOnTheDesk(t *testing.T) {
 	host.until("no raid", `document.getElementById("raid").hidden`)
 	host.until("all of it", saying("for free coins")+fmt.Sprintf(" === %d", raiders))
 	host.until("in the audit", `document.getElementById("audit").textContent.includes("released what the shield held: 24")`)
+
+	if !eval[bool](host, `heardAt.length > 0 && heardAt.every((t, i) => i === 0 || t - heardAt[i - 1] > 5500) && document.querySelector("#chat[role=log]").getAttribute("aria-live") === "off"`) {
+		t.Errorf("a screen reader is told of the flood at %v ms", eval[[]float64](host, `heardAt`))
+	}
 
 	raid("best gold shop at example dot com")
 	host.shows("#raid", "best gold shop at example dot com")

@@ -22,9 +22,11 @@ func (b *browser) pages(s *server, viewer string) map[string]*tab {
 	admin := b.open(s.admin + "/#token=" + s.adminToken)
 	lobby.until("a room", `document.querySelectorAll("#rooms li").length > 0`)
 	host.until("the desk", `document.getElementById("title").textContent !== ""`)
+	summary := b.open(s.url + "/host/demo/summary#token=" + s.hostToken)
+	summary.until("the show", `document.getElementById("title").textContent !== ""`)
 	admin.until("rooms", `document.querySelectorAll("#rooms tbody tr").length > 0`)
 	admin.until("rules", `document.querySelectorAll("#rules tbody tr.rule").length > 5`)
-	return map[string]*tab{"lobby": lobby, "room": room, "host": host, "admin": admin}
+	return map[string]*tab{"lobby": lobby, "room": room, "host": host, "summary": summary, "admin": admin}
 }
 
 // clickAll clicks every button and summary of a page once, also those that the clicks bring, and says no to what asks
@@ -51,16 +53,33 @@ func (p *tab) clickAll() int {
 	ctx, cancel := context.WithTimeout(p.ctx, browserPatience)
 	defer cancel()
 	total := 0
-	for tab := range max(1, eval[int](p, `document.querySelectorAll("#tabs a").length`)) {
-		p.do("open a tab", chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelectorAll("#tabs a")[%d]?.click()`, tab)))
+	p.eachTab(func() {
 		n, err := chromedp.Run(ctx, chromedp.Evaluate[int](clickAll, chromedp.EvalAwaitPromise))
 		if err != nil {
 			p.t.Fatalf("click every button: %v", err)
 		}
 		total += n
-	}
+	})
 	return total
 }
+
+// eachTab looks at each tab of a page, or at the page.
+func (p *tab) eachTab(look func()) {
+	p.t.Helper()
+	for tab := range max(1, eval[int](p, `document.querySelectorAll("#tabs a").length`)) {
+		p.do("open a tab", chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelectorAll("#tabs a")[%d]?.click()`, tab)))
+		look()
+	}
+}
+
+// badHeadings are those that are empty, or leave out a level, and a page that has not one of the first.
+const badHeadings = `(() => {
+	const all = [...document.querySelectorAll("h1, h2, h3, h4, h5, h6")].filter((h) => h.checkVisibility());
+	const level = (h) => Number(h?.tagName[1] ?? 0);
+	const bad = all.filter((h, i) => h.textContent.trim() === "" || level(h) > level(all[i - 1]) + 1);
+	const first = all.filter((h) => level(h) === 1).length;
+	return bad.map((h) => h.tagName + " " + h.id + " " + h.textContent).join("; ") + (first === 1 ? "" : " " + first + " h1");
+})()`
 
 // speak picks a language, by the button between two or the list of more.
 func (p *tab) speak(tag string) {
@@ -80,7 +99,8 @@ func (p *tab) speak(tag string) {
 	p.until("in "+tag, fmt.Sprintf(`document.documentElement.lang === %q`, tag))
 }
 
-// named looks at a page as a screen reader does: whatever takes the focus has a role and a name, and the page says its language.
+// named looks at a page as a screen reader does: whatever takes the focus has a role and a name, and each picture one, headings leave out no
+// level, and the page says its language.
 func (p *tab) named() {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, browserPatience)
@@ -100,6 +120,9 @@ func (p *tab) named() {
 	for _, n := range tree.Nodes {
 		focusable := slices.ContainsFunc(n.Properties, func(p *accessibility.Property) bool { return p.Name == "focusable" && said(p.Value) == "true" })
 		role, name := said(n.Role), said(n.Name)
+		if role == "image" && name == "" && !n.Ignored {
+			p.t.Errorf("a picture without a name: %v", n.BackendDOMNodeID)
+		}
 		if !focusable || n.Ignored || role == "RootWebArea" {
 			continue
 		}
@@ -110,6 +133,9 @@ func (p *tab) named() {
 	if seen < 3 || eval[string](p, `document.documentElement.lang`) == "" {
 		p.t.Errorf("only %d things take the focus, or no language", seen)
 	}
+	if bad := eval[string](p, badHeadings); bad != "" {
+		p.t.Errorf("headings at %s: %s", eval[string](p, `location.pathname + location.hash`), bad)
+	}
 }
 
 // TestEveryButton clicks every button of every page in both languages; any error of a page fails the test that opened it.
@@ -118,19 +144,20 @@ func TestEveryButton(t *testing.T) {
 	dir := t.TempDir()
 	s := startServer(t, dir)
 	b := startBrowser(t)
-	least := map[string]int{"lobby": 2, "room": 11, "host": 2, "admin": 29} // besides the languages, which may be a list
+	b.before = `window.print = () => {};`
+	least := map[string]int{"lobby": 2, "summary": 3, "room": 11, "host": 2, "admin": 29} // besides the languages, which may be a list
 	pages := b.pages(s, tokenFor(t, dir, "-sub", "ann", "-name", "Ann"))
-	for _, name := range []string{"lobby", "room", "host", "admin"} { // one after the other: a button of the host's takes away those of the room
+	for _, name := range []string{"lobby", "summary", "room", "host", "admin"} { // one after the other: a button of the host's takes away those of the room
 		t.Run(name, func(t *testing.T) {
 			p := pages[name]
 			p.t = t
 			if n := p.clickAll(); n < least[name] {
 				t.Errorf("only %d buttons", n)
 			}
-			for _, want := range []string{"zh-CN", "en", "zh-CN"} {
+			for _, want := range []string{"en", "zh-CN"} {
 				p.speak(want)
+				p.eachTab(p.named)
 			}
-			p.named()
 			if n := p.clickAll(); n < least[name] {
 				t.Errorf("the other language: only %d buttons", n)
 			}

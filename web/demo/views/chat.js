@@ -90,7 +90,11 @@ export class Chat {
 
   #replace(entry) {
     const old = this.#nodes.get(entry.key);
-    if (old) old.replaceWith(this.#nodeOf(entry));
+    if (!old) return;
+    const focused = old === document.activeElement;
+    const node = this.#nodeOf(entry);
+    old.replaceWith(node);
+    if (focused) node.focus({ preventScroll: true });
   }
 
   #nodeOf(entry) {

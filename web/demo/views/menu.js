@@ -85,6 +85,7 @@ export function openSheet({ title, content, closeLabel, signal }) {
   sheet.setAttribute("role", "dialog");
   aria(sheet, "modal", "true");
   aria(sheet, "label", title);
+  sheet.tabIndex = -1; // a click on its text leaves the focus inside
   const head = make("header");
   const cross = make("button", "tool");
   cross.type = "button";
@@ -106,7 +107,7 @@ export function openSheet({ title, content, closeLabel, signal }) {
     if (event.key === "Escape") close();
     if (event.key !== "Tab") return;
     const all = [...sheet.querySelectorAll("button, input, select, a[href]")].filter((e) => !e.disabled && e.offsetParent !== null);
-    const to = event.shiftKey && document.activeElement === all[0] ? all[all.length - 1] : !event.shiftKey && document.activeElement === all[all.length - 1] ? all[0] : null;
+    const to = event.shiftKey && [all[0], sheet].includes(document.activeElement) ? all[all.length - 1] : !event.shiftKey && document.activeElement === all[all.length - 1] ? all[0] : null;
     if (!to) return;
     event.preventDefault();
     to.focus();

@@ -32,6 +32,7 @@ export class Moderator {
     this.#toasts = make("div", "toasts");
     this.#toasts.setAttribute("role", "status");
     document.body.append(this.#toasts);
+    document.addEventListener("keydown", (event) => this.#key(event), { signal: page.signal });
     connection.on("welcome", ({ user }) => { this.#me = user; }, { signal: page.signal });
     connection.on("event", (event) => {
       if (event.ev === "role") this.#me = { ...this.#me, role: event.role };
@@ -88,6 +89,15 @@ export class Moderator {
     return seconds === 0 ? this.#page.language.text("mod.ever") : this.#page.language.duration(seconds * 1000);
   }
 
+  /** Control or Command and Z undo the last act that can be; in a field they are its own. */
+  #key(event) {
+    if (event.key.toLowerCase() !== "z" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
+    const undo = [...this.#toasts.querySelectorAll(".toast-undo")].pop();
+    if (!undo || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
+    event.preventDefault();
+    undo.click();
+  }
+
   /** A line that goes by itself, with the seconds in which it can be undone. */
   #toast(text, seq, tone = "") {
     const { language, signal } = this.#page;
@@ -109,12 +119,14 @@ export class Moderator {
       undo = make("button", "toast-undo", language.text("mod.undoIn", { s: left }));
       undo.type = "button";
       aria(undo, "label", language.text("mod.undoOf", { what: text }));
+      aria(undo, "keyshortcuts", "Control+Z Meta+Z");
+      undo.title = language.text("mod.undoKey");
       undo.setAttribute("aria-live", "off"); // its seconds are not read out, the line is
       undo.addEventListener("click", () => {
         gone();
         this.act("undo", { seq });
       });
-      toast.append(undo);
+      toast.append(make("span", "only-read", undo.title), undo);
     }
     this.#toasts.append(toast);
     while (this.#toasts.childElementCount > 4) this.#toasts.firstElementChild.remove();
