@@ -99,6 +99,14 @@ func (c *conditions) compile(r *rule, path string, faults *Faults) {
 type Traits struct {
 	attrs string // fixed
 	known atomic.Pointer[knownTraits]
+	whole atomic.Pointer[wholeTrait]
+}
+
+// wholeTrait is what was read of an attribute.
+type wholeTrait struct {
+	name string
+	n    int64
+	next *wholeTrait
 }
 
 type knownTraits struct {
@@ -121,6 +129,27 @@ func (t *Traits) Attrs() string {
 		return ""
 	}
 	return t.attrs
+}
+
+// Whole returns an attribute that is a whole number; 0 when it is another thing or none. What was read of a name is kept as long as t is, so
+// names are of the configuration.
+func (t *Traits) Whole(name string) int64 {
+	if t == nil {
+		return 0
+	}
+	had := t.whole.Load()
+	for k := had; k != nil; k = k.next {
+		if k.name == name {
+			return k.n
+		}
+	}
+	k := &wholeTrait{name: name, next: had}
+	var values map[string]json.RawMessage
+	if json.Unmarshal([]byte(t.attrs), &values) != nil || json.Unmarshal(values[name], &k.n) != nil {
+		k.n = 0
+	}
+	t.whole.CompareAndSwap(had, k) // who is slower leaves it to the next
+	return k.n
 }
 
 // hold returns which of the conditions hold for t.

@@ -94,6 +94,27 @@ func TestTraitsFollowTheRules(t *testing.T) {
 	}
 }
 
+// A whole number is read once, and nothing else is one.
+func TestWholeTraits(t *testing.T) {
+	known := NewTraits(`{"since":1600000000,"level":12,"badge":"7","half":0.5,"vip":true,"none":null}`)
+	want := map[string]int64{"since": 1_600_000_000, "level": 12, "badge": 0, "half": 0, "vip": 0, "none": 0, "nowhere": 0}
+	for range 2 {
+		for name, n := range want {
+			if got := known.Whole(name); got != n {
+				t.Errorf("%s is %d, want %d", name, got, n)
+			}
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() { known.Whole("since") }); n != 0 {
+		t.Errorf("%v allocations once it is known", n)
+	}
+	for _, none := range []*Traits{nil, NewTraits("[")} {
+		if n := none.Whole("since"); n != 0 {
+			t.Errorf("of nothing: %d", n)
+		}
+	}
+}
+
 func BenchmarkDecideWhere(b *testing.B) {
 	rules := strings.ReplaceAll(whereRules, "rate: 0", "rate: 1000000000")
 	g := NewGate(mustCompile(b, rules), atZero)

@@ -138,25 +138,29 @@ func (w *world) crowd(room string, n int) []*Member {
 }
 
 func BenchmarkHandleDanmaku(b *testing.B) {
-	w := newWorld(b, newMemoryBus(), func(c *Config) {
-		c.Gate = gateOf(b, unlimited)
-		c.Bus = nullBus{newMemoryBus()}
-	})
-	m := w.crowd("demo", 1)[0]
-	by := &Speaker{who: m.who.Load(), user: m.user, place: m.place, conn: m.conn}
-	ids, texts := make([]string, 1<<12), make([]string, 1<<12)
-	for i := range ids {
-		ids[i], texts[i] = fmt.Sprint("id", i), fmt.Sprint("text number ", i)
-	}
-	b.ReportAllocs()
-	i := 0
-	req := &protocol.Request{Op: protocol.OpDanmaku}
-	for b.Loop() {
-		req.ID, req.Text = ids[i%len(ids)], texts[i%len(ids)]
-		if ack := m.room.Handle(b.Context(), by, req); ack.Code != protocol.OK {
-			b.Fatal(ack.Err)
-		}
-		i++
+	for name, account := range map[string]string{"plain": "", "account": "since"} {
+		b.Run(name, func(b *testing.B) {
+			w := newWorld(b, newMemoryBus(), func(c *Config) {
+				c.Gate = gateOf(b, unlimited)
+				c.Bus, c.Account = nullBus{newMemoryBus()}, account
+			})
+			m := w.join("demo", "u", func(j *JoinRequest) { j.Session, j.Who.Attrs = &nullSession{}, `{"badge":"gold","since":1600000000}` }).Member
+			by := &Speaker{who: m.who.Load(), user: m.user, place: m.place, conn: m.conn}
+			ids, texts := make([]string, 1<<12), make([]string, 1<<12)
+			for i := range ids {
+				ids[i], texts[i] = fmt.Sprint("id", i), fmt.Sprint("text number ", i)
+			}
+			b.ReportAllocs()
+			i := 0
+			req := &protocol.Request{Op: protocol.OpDanmaku}
+			for b.Loop() {
+				req.ID, req.Text = ids[i%len(ids)], texts[i%len(ids)]
+				if ack := m.room.Handle(b.Context(), by, req); ack.Code != protocol.OK {
+					b.Fatal(ack.Err)
+				}
+				i++
+			}
+		})
 	}
 }
 

@@ -114,6 +114,9 @@ func (w *world) tryJoin(room, user string, change ...func(*JoinRequest)) (*viewe
 	for _, f := range change {
 		f(&j)
 	}
+	if j.Who.Traits == nil {
+		j.Who.Traits = limit.NewTraits(string(j.Who.Attrs))
+	}
 	m, refusal := w.hub.Join(context.Background(), j)
 	if refusal != nil {
 		return nil, refusal

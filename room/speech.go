@@ -1,7 +1,6 @@
 package room
 
 import (
-	"encoding/json"
 	"strings"
 	"time"
 	"unicode"
@@ -51,12 +50,8 @@ func (r *Room) maySpeak(p *policy, who *Identity) *protocol.Error {
 
 // instant reads an attribute in Unix seconds.
 func (i *Identity) instant(attribute string) (since time.Time, yes bool) {
-	var attrs map[string]json.RawMessage
-	var seconds int64
-	if i.Attrs == "" || json.Unmarshal([]byte(i.Attrs), &attrs) != nil || json.Unmarshal(attrs[attribute], &seconds) != nil || seconds <= 0 {
-		return time.Time{}, false
-	}
-	return time.Unix(seconds, 0), true
+	seconds := i.Traits.Whole(attribute)
+	return time.Unix(seconds, 0), seconds > 0
 }
 
 // spoken holds a danmaku's clean text to what the room lets viewers say, and finds whom it answers.

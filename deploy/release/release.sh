@@ -21,14 +21,22 @@ pack() { tar -C "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --gr
 awk -v v="$version" '/^## /{on = ($2 == v)} on && !/^## /' CHANGELOG.md >"$out/NOTES.md"
 [ -s "$out/NOTES.md" ] || { echo "release: CHANGELOG.md has no section \"## $version\"" >&2; exit 1; }
 
-CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o "$work/here" ./cmd/liveserver # to read the others
+# build PLATFORM FILE
+build() { GOOS=${1%/*} GOARCH=${1#*/} CGO_ENABLED=0 go build -trimpath -buildvcs=true -ldflags='-s -w' -o "$2" ./cmd/liveserver; }
+
+here=$(go env GOHOSTOS)/$(go env GOHOSTARCH)
+build "$here" "$work/here" # to read the others
 
 for platform in ${PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64}; do
   os=${platform%/*} arch=${platform#*/}
   name=liveroom-$version-$os-$arch exe=
   [ "$os" = windows ] && exe=.exe
   mkdir "$work/$name"
-  GOOS=$os GOARCH=$arch CGO_ENABLED=0 go build -trimpath -buildvcs=true -ldflags='-s -w' -o "$work/$name/liveserver$exe" ./cmd/liveserver
+  if [ "$platform" = "$here" ]; then
+    cp "$work/here" "$work/$name/liveserver$exe"
+  else
+    build "$platform" "$work/$name/liveserver$exe"
+  fi
   "$work/here" version -sbom "$work/$name/liveserver$exe" >"$out/$name.cdx.json"
   cp -R LICENSE README.md README.zh-CN.md CHANGELOG.md docs deploy "$work/$name/"
   rm -rf "$work/$name/deploy/release" "$work/$name"/deploy/*.go
