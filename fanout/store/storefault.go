@@ -33,7 +33,7 @@ func (s *Store) keep(ctx context.Context) {
 			}
 			pause = 0
 		case s.refusing.CompareAndSwap(false, true):
-			s.log.Error("the store takes no writes; gifts, likes and settings are refused until there is space, and then it is opened again",
+			s.log.Error("the store takes no writes; gifts, likes and settings are refused until its disk has space and takes writes, and then it is opened again",
 				"err", fault, "data_dir", s.cfg.DataDir)
 		}
 		if fault != nil {
