@@ -73,10 +73,11 @@ func TestActsWaitForTheStore(t *testing.T) {
 func TestAnActWhileOthersAreStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bus := newMemoryBus()
-		w := newWorld(t, bus, nil)
+		w := newWorld(t, bus, func(c *Config) {
+			c.Now = func() time.Time { return time.UnixMilli(1_790_000_000_000) } // two acts of one millisecond
+		})
 		host := w.join("demo", "host", as(protocol.RoleHost))
 		bus.set(func(b *memoryBus) { b.down = true })
-		w.hub.cfg.Now = func() time.Time { return time.UnixMilli(1_790_000_000_000) } // two acts of one millisecond
 		wantCode(t, host.moderate(protocol.ActionBan, target("a", 0)), protocol.Degraded, protocol.ReasonHereOnly)
 		var once sync.Once
 		bus.set(func(b *memoryBus) {
