@@ -44,7 +44,7 @@
 //
 // Files: config.go, bus.go (what it is plugged into); hub.go, registry.go (rooms and users come and go),
 // room.go; join.go, member.go, speaker.go, user.go (who speaks, and what is remembered of it); admission.go (what every message
-// passes), subjects.go (whose buckets pay), messages.go, words.go (what must not be said), gifts.go (what becomes of each kind), hooks.go (what the platform is asked before), custom.go (events of a platform's own), catalogue.go (what can be given), review.go (what waits for staff), notes.go (what back ends alone are told); policy.go (settings), acts.go (what is stored beside them), rank.go (who may change them), moderation.go, audit.go (acts,
+// passes), subjects.go (whose buckets pay), messages.go, words.go (what must not be said), gifts.go (what becomes of each kind), hooks.go (what the platform is asked before), custom.go (events of a platform's own), catalogue.go (what can be given), review.go (what waits for staff), notes.go (what back ends alone are told); policy.go (settings), amend.go (how they change, and who is told), acts.go (what is stored beside them), rank.go (who may change them), moderation.go, audit.go (acts,
 // and taking them back), erase.go (what is forgotten), speech.go (who may speak, and how), marks.go (bans that guests do not walk around), owed.go (acts while the store is away), person.go (who somebody is);
 // overload.go (what is given up while the node is behind), stats.go (what a host sees), visitors.go and shows.go (who is there, and has been), shield.go and raidplay.go (raids, and what a shield would have done), metrics.go.
 package room
